@@ -643,6 +643,12 @@ void conn_accept(struct net *net, const struct listener *l, int fd)
 
 /* ---- the tick ---- */
 
+void conn_output_end(struct conn *c, uint64_t bytes_per_s)
+{
+    if (bytes_per_s > c->ended_bytes_per_s)
+        c->ended_bytes_per_s = bytes_per_s;
+}
+
 /* Bytes of `ms` of the connection's outputs; a minimum covers replies and events. */
 static size_t output_bytes(const struct conn_outputs *o, uint32_t ms)
 {
@@ -655,7 +661,11 @@ static void slow_check(struct conn *c, uint64_t now_us)
     const struct conf *conf = c->net->conf;
     struct conn_outputs o;
     c->net->calls->outputs(c, now_us, &o);
-    size_t queue = conn_queue_bytes(c), hard = output_bytes(&o, conf->limits_output_hard_ms);
+    size_t queue = conn_queue_bytes(c);
+    if (!queue)
+        c->ended_bytes_per_s = 0;
+    o.bytes_per_s += c->ended_bytes_per_s;
+    size_t hard = output_bytes(&o, conf->limits_output_hard_ms);
     if (queue < c->last_queue_bytes || !queue)
         c->last_write_us = now_us;
     c->last_queue_bytes = queue;

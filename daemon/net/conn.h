@@ -71,6 +71,8 @@ struct conn {
     uint32_t resumed_at;      /* iteration of the loop in which it went on reading after a slice */
     size_t unsent_bytes;      /* memory of queued messages */
     size_t last_queue_bytes;
+    uint64_t ended_bytes_per_s; /* of the largest stream that ended since the queue was empty: what
+                                   it left there is still its client's to read */
     struct streams streams;
     struct stream_link *last_audio; /* the stream of the last message, if that was Audio */
     uint32_t retired_ids[RETIRED_IDS], retired_at;
@@ -83,6 +85,8 @@ void conn_refuse(struct net *net, int fd, Rill__Code code, const char *text);
 void conn_send(struct conn *c, uint32_t req, Rill__ServerFrame *f);
 void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal,
                 const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* A stream with so much output ends: its client may take as long to read the rest as before. */
+void conn_output_end(struct conn *c, uint64_t bytes_per_s);
 void conn_close(struct conn *c);    /* once the queue is written, or after a second */
 void conns_end(struct net *net);    /* all at once */
 void conns_resume(struct net *net); /* handles messages that waited for a slice */

@@ -23,13 +23,6 @@
 #define CHUNK_FRAMES AUDIO_CHUNK_FRAMES
 #define PRIORITY_MESSAGES 10 /* of a live stream in a tick; more if its pulses are shorter */
 
-uint64_t session_output_bytes_per_s(const struct session *s)
-{
-    if (s->ports)
-        return session_ports_bytes_per_s(s);
-    return s->want_audio ? (uint64_t) s->out.rate * pcm_frame_bytes(&s->out) : 4096;
-}
-
 static void pulse_take(struct session *s, const struct lane_rec *r)
 {
     float x[CHUNK_FRAMES];

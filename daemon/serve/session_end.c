@@ -68,6 +68,7 @@ void session_end(struct session *s)
     s->topic = NULL;
     if (s->conn) {
         conn_id_retire(s->conn, s->id);
+        conn_output_end(s->conn, session_output_bytes_per_s(s));
         streams_remove(&s->conn->streams, &s->link);
         s->conn->active_us = clock_now_us();
         s->conn = NULL;

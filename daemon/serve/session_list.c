@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/serve/session_list.h"
+#include "daemon/compute/pcm.h"
 #include "daemon/net/conn.h"
 #include "daemon/serve/daemon.h"
-#include "daemon/serve/session.h"
+#include "daemon/serve/session_internal.h"
+#include "daemon/serve/session_ports.h"
 
 struct session *session_find(const struct conn *c, uint32_t id)
 {
@@ -22,4 +24,11 @@ uint32_t sessions_running(const struct daemon *d)
     for (const struct session *s = d->sessions->first; s; s = s->next)
         n += !s->gone;
     return n;
+}
+
+uint64_t session_output_bytes_per_s(const struct session *s)
+{
+    if (s->ports)
+        return session_ports_bytes_per_s(s);
+    return s->want_audio ? (uint64_t) s->out.rate * pcm_frame_bytes(&s->out) : 4096;
 }
