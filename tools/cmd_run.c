@@ -524,13 +524,26 @@ static rill_status sizes_learn(struct job *j)
     return RILL_OK;
 }
 
+/* Where the sizes that a network leaves open keep it from opening, those of the data are told. */
+static rill_status job_open(struct job *j, const char *name)
+{
+    struct step_shape *list;
+    rill_status s = open_uncompiled(&j->model, name, &j->open, &j->err);
+    if (s != RILL_UNSUPPORTED || j->steps > 1 || !j->inputs.n || !open_is_bare(name))
+        return s;
+    TRY(run_inputs_shapes(&j->inputs, &j->arena, &list, &j->open.n_data, &j->err));
+    j->open.data = list;
+    j->open.data_tells = true;
+    return open_uncompiled(&j->model, name, &j->open, &j->err);
+}
+
 static rill_status job_run(struct job *j, const char *name)
 {
     rill_status s = j->out ? npz_check(&j->err) : RILL_OK;
     if (s != RILL_OK)
         return err_prefix(&j->err, s, "%.200s", j->out);
     TRY(sizes_learn(j));
-    TRY(open_uncompiled(&j->model, name, &j->open, &j->err));
+    TRY(job_open(j, name));
     const struct graph *g =
         j->pass && !strcmp(j->pass, "typed") ? &j->model->typed.g : &j->model->decluttered.g;
     if (j->audit)

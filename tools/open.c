@@ -55,6 +55,11 @@ static bool is_network(const char *name)
     return dot && (!strcmp(dot, ".onnx") || !strcmp(dot, ".tflite"));
 }
 
+bool open_is_bare(const char *name)
+{
+    return is_network(name) || step_model_is_text(name);
+}
+
 /* Tells of the states that were found. */
 static void states_tell(const struct step_decl *d)
 {
@@ -70,7 +75,7 @@ rill_status open_find_states(struct step_decl *d, const char *path, const struct
                              rill_error *reterr)
 {
     const rill_model_opts opts = open_opts_of(o);
-    if (states_are_none(o) || !(is_network(path) || step_model_is_text(path)))
+    if (states_are_none(o) || !open_is_bare(path))
         return RILL_OK;
     TRY(step_decl_find_states(d, path, &opts, reterr));
     if (d->found && !o->states.n)
@@ -97,7 +102,7 @@ static bool shape_has(const struct step_decl *d, const char *in)
 /* What a state begins with does not say how large it gets. */
 static rill_status data_add(struct step_decl *d, const struct open_opts *o, rill_error *err)
 {
-    for (uint32_t i = 0; d->found && i < o->n_data; i++) {
+    for (uint32_t i = 0; (d->found || o->data_tells) && i < o->n_data; i++) {
         if (state_has(d, o->data[i].name) || shape_has(d, o->data[i].name))
             continue;
         struct step_shape *s = step_decl_add_shape(d, o->data[i].name);
@@ -111,8 +116,10 @@ static rill_status data_add(struct step_decl *d, const struct open_opts *o, rill
 static rill_status declared_open(rill_model **ret, const char *name, const struct open_opts *o,
                                  rill_error *reterr)
 {
-    static struct step_decl d; /* names are borrowed by the model: a command opens one */
+    static struct step_decl d; /* names are borrowed by the model: a command has one at a time */
     const rill_model_opts opts = open_opts_of(o);
+    arena_drop(&d.arena);
+    d = (struct step_decl) { .n_shapes = 0 };
     TRY(open_decl_add(&d, o, reterr));
     d.reserve_frames = o->reserve_frames;
     d.one_run = o->one_run;

@@ -13,6 +13,7 @@ struct open_opts {
     bool one_run;                           /* those are inputs and outputs like others */
     const struct step_shape *data;          /* of each step; they tell sizes beside states */
     uint32_t n_data;
+    bool data_tells; /* of a file without states, too, what it leaves open */
     struct opt_list transforms, sets, asserts;
     const char *stream;
     int64_t threads;     /* that share steps: THREADS_OPT; 0: as model.conf says */
@@ -21,6 +22,9 @@ struct open_opts {
 
 /* The same as a program gives them. */
 rill_model_opts open_opts_of(const struct open_opts *o);
+
+/* A file, or a text of NNEF, that says nothing of what its numbers mean. */
+bool open_is_bare(const char *name);
 
 /* Adds what is declared of a bare file to d. */
 rill_status open_decl_add(struct step_decl *d, const struct open_opts *o, rill_error *reterr);

@@ -61,6 +61,20 @@ bool fact_to_tensor(const struct fact *f, struct tensor *ret)
     return true;
 }
 
+bool wire_to_tensor(const struct wire *w, struct tensor *ret)
+{
+    const struct declared *d = w->declared;
+    int64_t n;
+    if (fact_to_tensor(&w->fact, ret))
+        return true;
+    if (!d || d->type == DTYPE_NONE || d->rank < 0)
+        return false;
+    *ret = (struct tensor) { .type = d->type, .rank = d->rank };
+    for (int i = 0; i < d->rank; i++)
+        ret->dim[i] = d->dim[i] < 0 ? 0 : d->dim[i];
+    return tensor_count_checked(ret, &n);
+}
+
 int fact_print(const struct fact *f, char *buf, size_t cap)
 {
     char d[256];

@@ -146,6 +146,8 @@ bool fact_is_single(const struct fact *f); /* a scalar, or a list of one */
 bool fact_is_static(const struct fact *f); /* type and every dimension are known integers */
 /* description (no data); false unless static */
 bool fact_to_tensor(const struct fact *f, struct tensor *ret);
+/* The same of a wire that nothing made, as the file declares it: open axes have no places. */
+bool wire_to_tensor(const struct wire *w, struct tensor *ret);
 int fact_print(const struct fact *f, char *buf, size_t cap); /* "f32[1,257,S]" */
 /* A slice of an axis, and what stacks d of them along it; values are not kept. */
 struct fact fact_without_axis(const struct fact *f, int axis);

@@ -170,7 +170,7 @@ static rill_status stack_join(struct rounds *r, unsigned i, const struct tensor 
         return RILL_OK;
     if (r->stack[i])
         t = *r->stack[i][0];
-    else if (!fact_to_tensor(&body->wires[body->outputs[1 + r->n_states + i]].fact, &t))
+    else if (!wire_to_tensor(&body->wires[body->outputs[1 + r->n_states + i]], &t))
         return op_fail(r->err, RILL_UNSUPPORTED, r->n,
                        "a loop of zero iterations gives an output of unknown shape");
     if (t.rank == RANK_MAX)

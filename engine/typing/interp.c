@@ -206,15 +206,15 @@ static void slice_copy(const struct tensor *big, void *big_data, int axis, int64
 }
 
 static rill_status stack_join(const struct interp *in, const struct node *n, const struct stack *s,
-                              int axis, bool reverse, const struct fact *empty,
+                              int axis, bool reverse, const struct wire *empty,
                               const struct tensor **ret)
 {
     struct tensor t = { .rank = 0 };
-    struct fact known = *empty;
-    binding_fact(in->bound, &known);
+    struct wire known = *empty;
+    binding_fact(in->bound, &known.fact);
     if (s->n)
         t = *s->item[0];
-    else if (!fact_to_tensor(&known, &t))
+    else if (!wire_to_tensor(&known, &t))
         return op_fail(in->err, RILL_UNSUPPORTED, n,
                        "a loop of zero iterations gives an output of unknown shape");
     if (t.rank == RANK_MAX || axis > t.rank)
@@ -332,7 +332,7 @@ static rill_status loop_rounds(const struct interp *in, const struct node *n, st
     TRY(rounds_states(in, n, r->args + 2, n_states, ret));
     for (unsigned i = 0; i < n_stacks; i++)
         TRY(stack_join(in, n, &r->stacks[i], 0, false,
-                       &body->wires[body->outputs[1 + n_states + i]].fact, &ret[n_states + i]));
+                       &body->wires[body->outputs[1 + n_states + i]], &ret[n_states + i]));
     return RILL_OK;
 }
 
@@ -385,12 +385,12 @@ static rill_status scan_stacks(const struct interp *in, const struct node *n,
     const struct scan_attr *at = n->attr;
     const struct graph *body = n->body[0];
     for (unsigned i = (unsigned) at->n_states, k = 0; i < body->n_outputs; i++, k++) {
-        const struct fact *f = &body->wires[body->outputs[i]].fact;
-        int rank = r->stacks[k].n ? r->stacks[k].item[0]->rank : f->rank,
+        const struct wire *w = &body->wires[body->outputs[i]];
+        int rank = r->stacks[k].n ? r->stacks[k].item[0]->rank : w->fact.rank,
             axis = scan_axis(at->out_axes, k, rank + 1);
         if (axis < 0)
             return op_fail(in->err, RILL_MALFORMED, n, "scanned output %u has no such axis", k);
-        TRY(stack_join(in, n, &r->stacks[k], axis, scan_is_reverse(at->out_reverse, k), f,
+        TRY(stack_join(in, n, &r->stacks[k], axis, scan_is_reverse(at->out_reverse, k), w,
                        &ret[i]));
     }
     return RILL_OK;

@@ -165,8 +165,7 @@ static rill_status add_outputs(struct scope *s)
             continue;
         }
         TRY(scope_wire(s, name, &w));
-        if (!s->body)
-            TRY(output_hint(s->r, pb->output[i]->type, &s->g->wires[w]));
+        TRY(output_hint(s->r, pb->output[i]->type, &s->g->wires[w]));
         if (!graph_add_output(s->g, w))
             return no_memory(s->r);
     }

@@ -7,13 +7,16 @@ tool=$1 cases=$(dirname "$0")/own
 folder_make
 good "the cases as ONNX Runtime has them" "$tool" conformance --unsupported /dev/null "$cases"
 for model in "$cases"/*/model.onnx; do
-    case $model in */sizes_again/*) open='--set A=4' ;; *) open= ;; esac # no axis is time there
+    case $model in */sizes_again/*) open='--set A=4' ;; */loop_none/*) open='--set S=4' ;; *) open= ;; esac # no axis is time there
     good "$model opens" "$tool" inspect --pass typed $open "$model"
 done
 expect 3 "unidirectional is read of no more keys than queries" \
     "$tool" inspect --set L=4 "$cases/vendor_keys/model.onnx"
 expect 0 "'conv11_0' (Conv): it has groups" \
     "$tool" inspect "$cases/quant_net/model.onnx"
+data=$cases/loop_none/test_data_set_0 # S would count time, along which no cache grows
+expect 0 "loop1_2 *f32\[5,4,3\]" \
+    "$tool" run -i "x=$data/input_0.pb" -i "trips=$data/input_1.pb" "$cases/loop_none/model.onnx"
 grep -v '^#' "$cases/streams.txt" >"$dir/streams"
 expect 0 "products: 1 of bytes, 0 of dequantised floats" "$tool" inspect "$cases/quant_depth/model.onnx"
 expect 0 "plan: 4 steps" "$tool" inspect --pass plan "$cases/quant_depth/model.onnx" # functions are one table

@@ -1265,8 +1265,8 @@ def length_once():
 
 # ---- loops and sizes that data decides ----
 
-def loop(c, trips, starts, states, step, outputs):
-    """A Loop: step(body, iteration, *states) gives the condition, next states, and what is stacked."""
+def loop(c, trips, starts, states, step, outputs, shapes=None):
+    """A Loop: step(body, iteration, *states) gives the condition, next states, and what is stacked, of shapes."""
     inner = Case("body")
     inner.constants, inner.prefix = c.constants, "body_"
     names = [f"state{i}" for i in range(len(states))]
@@ -1276,7 +1276,8 @@ def loop(c, trips, starts, states, step, outputs):
     body = helper.make_graph(inner.nodes, "body",
                              [helper.make_tensor_value_info("i", T.INT64, []), helper.make_tensor_value_info("on", T.BOOL, []),
                               *[open_value(name, to) for name, (_, to) in zip(names, states)]],
-                             [open_value(out, to) for out, to in zip(outs, kinds)])
+                             [helper.make_tensor_value_info(out, to, shape)
+                              for out, to, shape in zip(outs, kinds, [None] * (1 + len(states)) + (shapes or [None] * outputs))])
     made = c.op("Loop", trips, starts, *[wire for wire, _ in states], outputs=len(states) + outputs, body=body)
     return made if isinstance(made, list) else [made]
 
@@ -1306,6 +1307,19 @@ def loop_while():
     c.output(loop(c, "", starts, [(x, T.FLOAT)], step, 0)[0])
     c.output(loop(c, most, c.op("Not", starts), [(x, T.FLOAT)], step, 0)[0])
     c.output(loop(c, c.const(3), "", [(x, T.FLOAT)], step, 0)[0])
+    c.save()
+
+
+def loop_none():
+    """What iterations stack where there is none: as the body declares it, open axes without places."""
+    c = Case("loop_none", 17)
+    x, trips = c.numbers("x", ["S", 3], 4, 3), c.input("trips", [], np.array(5, "i8"))
+    grown = lambda body, i, v: (body.op("Identity", "on"), body.op("Concat", v, body.op("Slice", x, *map(body.const, ([0], [1], [0]))), axis=0),
+                                body.op("ReduceSum", v, body.const([0]), keepdims=0), body.op("Identity", x))
+    for out in loop(c, trips, "", [(c.op("Slice", x, *map(c.const, ([0], [0], [0]))), T.FLOAT)], grown, 2, [[3], ["n", 3]]):
+        c.output(out)
+    c.again(trips=0)
+    c.again(trips=1)
     c.save()
 
 
@@ -1524,7 +1538,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_in_place, vendor_keys, vendor_masks, vendor_packs, vendor_fused, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
-         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, denormals]
+         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, loop_none, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, denormals]
 
 if __name__ == "__main__":
     for case in CASES:
