@@ -5,6 +5,7 @@
 #include "engine/plan/cost.h"
 #include "engine/typing/interp.h"
 
+#include <math.h>
 #include <string.h>
 
 #define RUNS_NEAR 4 /* at whose starts it is looked, from the second on, and as many further on */
@@ -17,6 +18,7 @@ struct bound {
     int64_t run, length; /* in units of the symbol */
     struct arena *arena;
     double cost_left;
+    bool no_numbers; /* the other input is no numbers: what they change is never lost to rounding */
     rill_error *err;
 };
 
@@ -60,7 +62,7 @@ static double number_make(enum dtype type, uint32_t *seed)
                                 : (double) (*seed >> 18 & 1);
 }
 
-/* The input's numbers up to unit `from`, and others behind it. */
+/* The input's numbers up to unit `from`, and others behind it: numbers, or none (of floats). */
 static const struct tensor *input_make(const struct bound *b, uint32_t i, int64_t length,
                                        int64_t from)
 {
@@ -83,6 +85,8 @@ static const struct tensor *input_make(const struct bound *b, uint32_t i, int64_
             (other ? 77777u : 0);
         number_make(f->type, &seed);
         double v = number_make(f->type, &seed);
+        if (other && b->no_numbers && dtype_is_float(f->type))
+            v = NAN;
         tensor_set_f64(x, x->data, k, s->axis < 0 && !dtype_is_float(f->type) ? 1 : v);
     }
     return x;
@@ -158,6 +162,42 @@ static rill_status bound_look(struct bound *b, const struct tensor *const *all, 
     return length_runs(b, from) ? run_look(b, all, from, runs, ret) : RILL_OK;
 }
 
+/* At a few runs, near the start and far from it. */
+static rill_status bounds_look(struct bound *b, const struct tensor *const *all, int64_t *ret)
+{
+    int64_t runs = b->length / b->run;
+    for (int64_t k = 0; k < 2 * RUNS_NEAR; k++)
+        TRY(bound_look(b, all, k < RUNS_NEAR ? k + 1 : runs / 2 + k - RUNS_NEAR, ret));
+    return RILL_OK;
+}
+
+static bool bounds_reached(const struct bound *b, const int64_t *least)
+{
+    for (uint32_t i = 0; i < b->t->n_outputs; i++)
+        if (b->g->outputs[i].axis >= 0 && least[i] >= 0 && least[i] < b->g->outputs[i].delay)
+            return false;
+    return true;
+}
+
+/* What is no number goes where rounding and choices (a codebook) lose what numbers change; through
+ * masks too, which a stream need not wait for: such a bound is above what is reached, and none. */
+static rill_status bounds_look_closer(struct bound *b, struct arena *a,
+                                      const struct tensor *const *all, int64_t *ret)
+{
+    int64_t *closer = arena_array(a, int64_t, b->t->n_outputs + 1);
+    if (!closer)
+        return err_set(b->err, RILL_NOMEM, "out of memory");
+    memcpy(closer, ret, b->t->n_outputs * sizeof *ret);
+    b->no_numbers = true;
+    const rill_status s = bounds_look(b, all, closer);
+    if (s != RILL_OK)
+        return s == RILL_LIMIT ? RILL_OK : s;
+    for (uint32_t i = 0; i < b->t->n_outputs; i++)
+        if (closer[i] <= b->g->outputs[i].delay)
+            ret[i] = closer[i];
+    return RILL_OK;
+}
+
 /* A length behind the runs that are looked at and what outputs may wait for. */
 static bool length_choose(struct bound *b)
 {
@@ -190,9 +230,10 @@ rill_status delay_bounds(const struct pgraph *g, const struct graph *t, int64_t 
     if (b.run < 1 || !length_choose(&b))
         return err_set(reterr, RILL_UNSUPPORTED, "no length of the sequence that is long enough");
     rill_status s = whole_run(&b, b.length, b.length, &all);
-    int64_t runs = b.length / b.run;
-    for (int64_t k = 0; s == RILL_OK && k < 2 * RUNS_NEAR; k++)
-        s = bound_look(&b, all, k < RUNS_NEAR ? k + 1 : runs / 2 + k - RUNS_NEAR, ret);
+    if (s == RILL_OK)
+        s = bounds_look(&b, all, ret);
+    if (s == RILL_OK && !bounds_reached(&b, ret))
+        s = bounds_look_closer(&b, &a, all, ret);
     arena_drop(&a);
     return s != RILL_NOMEM
         ? s

@@ -373,16 +373,49 @@ rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f,
     return RILL_OK;
 }
 
-rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first,
-                       int64_t step, int64_t after)
+/* The windows' first frames; of those over copies, which begin where the sequence does, their
+ * last. */
+static rill_status windows_picked(struct pulser *p, const struct node *n, struct flow *f,
+                                  const struct flow_window *w)
 {
-    TRY(flow_windows(p, n, f,
-                     &(struct flow_window) { .before = -first, .after = after, .stride = step }));
-    const int64_t list[] = { 0, INT32_MAX, f->sf.axis, step };
+    const int64_t first = w->copies ? w->span : 0;
+    TRY(flow_windows(p, n, f, w));
+    const int64_t list[] = { first, INT32_MAX, f->sf.axis, w->stride };
     uint32_t in[5] = { f->wire };
     for (unsigned k = 0; k < 4; k++)
         TRY(pulser_ints(p, n->name, &list[k], 1, &in[1 + k]));
-    return step == 1 ? RILL_OK : pulser_emit_op(p, OP_SLICE, n->name, NULL, 0, in, 5, &f->wire);
+    return first == 0 && w->stride == 1
+        ? RILL_OK
+        : pulser_emit_op(p, OP_SLICE, n->name, NULL, 0, in, 5, &f->wire);
+}
+
+/* Whether frames first.. of a padded wire come earlier out of what is in front of the pad. */
+static bool picks_early(const struct padded *q, const struct flow *f, int64_t first)
+{
+    return q->is && first > 0 && q->inner.sf.delay - q->before < f->sf.delay;
+}
+
+rill_status flow_picked(struct pulser *p, const struct node *n, unsigned k, struct flow *f,
+                        int64_t first, int64_t step)
+{
+    const struct padded *q = &p->padded[n->in[0]];
+    struct flow_window w = { .before = -first, .stride = step };
+    offset_cut(&f->sf, first, step);
+    if (!picks_early(q, f, first))
+        return windows_picked(p, n, f, &w);
+    const struct offset at = f->sf.at;
+    *f = q->inner;
+    f->sf.at = at;
+    if (q->mode != PULSE_PAD_CONSTANT)
+        return windows_picked(p, n, f,
+                              &(struct flow_window) { .span = first, .stride = step, .copies = q });
+    struct dims *ds = p->dst->dims;
+    const struct dim *frames = dim_mul_int(ds, pulser_fact(p, n->out[k])->shape[f->sf.axis], step);
+    const struct dim *past = dim_sub(ds, dim_add_int(ds, frames, first - q->before), f->sf.length);
+    w.before += q->before;
+    w.after = dim_is_const(past) && dim_value(past) < step ? 0 : q->after;
+    w.fill = q->fill;
+    return windows_picked(p, n, f, &w);
 }
 
 /* ---- alignment ---- */

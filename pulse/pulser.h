@@ -276,10 +276,10 @@ rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f,
 /* One frame takes num/den times as many input frames as before. */
 void flow_scale(struct stream_fact *s, int64_t num, int64_t den);
 
-/* Frames first, first + step, .. of the sequence with zeros around it: first may be negative, and
- * `after` frames past the end may be among them. */
-rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, int64_t first,
-                       int64_t step, int64_t after);
+/* Frames first, first + step, .. of input 0 of n, whose flow f is, up to where output k ends: of
+ * what is padded, out of what is in front of the pad where they come earlier. */
+rill_status flow_picked(struct pulser *p, const struct node *n, unsigned k, struct flow *f,
+                        int64_t first, int64_t step);
 
 /* Dst wires of all inputs, with streaming ones aligned to the largest delay; ret_sf: the first
  * streaming input's fact with that delay. Refuses streaming inputs of different rates. */

@@ -128,6 +128,7 @@ static rill_status gather_windows(struct pulser *p, const struct node *n, struct
     const struct fact *i = pulser_fact(p, n->in[1]);
     int64_t low = e->start, span = 0, count = 1;
     uint32_t in[2], out;
+    struct flow_window w;
     for (int k = 0; k < i->rank; k++) {
         if (k == time)
             continue;
@@ -146,9 +147,9 @@ static rill_status gather_windows(struct pulser *p, const struct node *n, struct
                        (long long) low, f->sf.axis);
     TRY(frames_inside(p, n, f, low + span, e->step[time]));
     offset_frames(&f->sf, -low, 0, span + 1, e->step[time]);
-    TRY(flow_windows(p, n, f,
-                     &(struct flow_window) {
-                         .before = -low, .span = span, .stride = e->step[time] }));
+    w = (struct flow_window) { .before = -low, .span = span, .stride = e->step[time] };
+    flow_unpad(p, n->in[0], f, &w);
+    TRY(flow_windows(p, n, f, &w));
     TRY(window_indices(p, n, e, time, f->sf.pulse, low, &in[1]));
     in[0] = f->wire;
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, &out, 1));
@@ -359,8 +360,7 @@ static rill_status gather_frames(struct pulser *p, const struct node *n, struct 
     if (pulser_fact(p, n->in[1])->rank > 1)
         return gather_windows(p, n, f, &e, time);
     TRY(frames_inside(p, n, f, e.start, e.step[0]));
-    offset_cut(&f->sf, e.start, e.step[0]);
-    TRY(flow_every(p, n, f, e.start, e.step[0], 0));
+    TRY(flow_picked(p, n, 0, f, e.start, e.step[0]));
     return pulser_bind(p, n, 0, f->wire, &f->sf);
 }
 

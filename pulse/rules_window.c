@@ -308,28 +308,6 @@ static rill_status slice_others(struct pulser *p, const struct node *n, int64_t 
     return m ? pulser_emit_op(p, OP_SLICE, n->name, NULL, 0, in, 5, wire) : RILL_OK;
 }
 
-/* Frames first, first + step, .. of a wire that may be padded with zeros: those of the sequence in
- * front of the pad where they come earlier. */
-static rill_status slice_frames(struct pulser *p, const struct node *n, struct flow *f,
-                                int64_t first, int64_t step)
-{
-    struct dims *ds = p->dst->dims;
-    struct flow inner;
-    int64_t before, after;
-    flow_of_windowed(p, n->in[0], &inner, &before, &after);
-    offset_cut(&f->sf, first, step);
-    if (inner.sf.delay - before >= f->sf.delay || inner.sf.delay >= before || first == 0)
-        return flow_every(p, n, f, first, step, 0);
-    const struct dim *end =
-        dim_add_int(ds, dim_mul_int(ds, pulser_fact(p, n->out[0])->shape[f->sf.axis], step),
-                    first - before);
-    const struct dim *past = dim_sub(ds, end, inner.sf.length);
-    inner.sf.at = f->sf.at;
-    *f = inner;
-    return flow_every(p, n, f, first - before, step,
-                      dim_is_const(past) && dim_value(past) < step ? 0 : after);
-}
-
 /* Whether those are frames first..first + k of a sequence of that length, or those of them that it
  * has, whatever the length. */
 static bool slice_is_head(const struct pulser *p, const struct flow *f, const struct dim *out,
@@ -401,7 +379,25 @@ static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at
                        "part that grows with the stream",
                        text, f->sf.axis);
     }
-    return slice_frames(p, n, f, dim_value(start), step);
+    return flow_picked(p, n, 0, f, dim_value(start), step);
+}
+
+/* What is left of a padded sequence that is cut behind, in its pad: is false where it is cut
+ * elsewhere. */
+static struct padded padded_cut(struct pulser *p, const struct node *n, int64_t at)
+{
+    struct dims *ds = p->dst->dims;
+    struct padded q = p->padded[n->in[0]];
+    const struct tensor *starts = node_value(p->src, n, 1), *steps = node_value(p->src, n, 4);
+    int64_t least;
+    q.is = q.is && q.mode == PULSE_PAD_CONSTANT && tensor_count(starts) == 1 &&
+        dim_is(dim_at(p, starts, at), 0) && (!steps || dim_is(dim_at(p, steps, at), 1));
+    if (!q.is)
+        return q;
+    const struct dim *frames = pulser_fact(p, n->out[0])->shape[q.inner.sf.axis];
+    const struct dim *after = dim_sub(ds, dim_add_int(ds, frames, -q.before), q.inner.sf.length);
+    q.is = lengths_range(p, after, &least, &q.after) && least >= 0;
+    return q;
 }
 
 rill_status rule_slice(struct pulser *p, const struct node *n)
@@ -426,8 +422,7 @@ rill_status rule_slice(struct pulser *p, const struct node *n)
     else if (q.is)
         TRY(slice_others(p, n, at, &q.inner.wire));
     q.is = q.is && q.mode != PULSE_PAD_VALUES; /* whose ends would have to be cut, too */
-    if (at < 0)
-        p->padded[n->out[0]] = q;
+    p->padded[n->out[0]] = at < 0 ? q : padded_cut(p, n, at);
     TRY(slice_others(p, n, at, &f.wire));
     return pulser_bind(p, n, 0, f.wire, &f.sf);
 }
@@ -462,8 +457,7 @@ static rill_status part_emit(struct pulser *p, const struct node *n, unsigned k,
                        "part that grows with the stream",
                        k, text, f.sf.axis);
     }
-    offset_cut(&f.sf, first, 1);
-    TRY(flow_every(p, n, &f, first, 1, 0));
+    TRY(flow_picked(p, n, k, &f, first, 1));
     return pulser_bind(p, n, k, f.wire, &f.sf);
 }
 

@@ -273,6 +273,80 @@ static void test_fronts(void)
         }
 }
 
+/* ---- what is read of padded frames ---- */
+
+/* Two slices of a sequence padded with ones: the frame before and the frame itself, joined. */
+static void looked_back(struct gb *b, const void *ctx)
+{
+    const char *mode = ctx;
+    uint32_t x = GB(b, "Relu", "", gb_input(b, "x", 3, 1, GB_TIME, 2));
+    uint32_t pads = gb_ints(b, 0, 1, 0, 0, 2, 0);
+    uint32_t y = mode ? gb_pad(b, x, 3, 1, mode, 1, 2) : GB(b, "Pad", "", x, pads, gb_scalar(b, 1));
+    y = GB(b, "Concat", "axis=2", gb_slice(b, y, 1, 0, -3, 1), gb_slice(b, y, 1, 1, -2, 1));
+    gb_output(b, y);
+}
+
+/* Windows of frames that a Gather takes of a padded sequence: each and the *ctx before it. */
+static void windows_gathered(struct gb *b, const void *ctx)
+{
+    const int64_t before = *(const int64_t *) ctx, at[] = { before + 1, 1 };
+    uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME);
+    uint32_t n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 2));
+    uint32_t i = GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1));
+    int64_t *reach = arena_array(b->arena, int64_t, before + 1);
+    for (int64_t k = 0; reach && k <= before; k++)
+        reach[k] = k;
+    i = GB(b, "Add", "", GB(b, "Unsqueeze", "", i, gb_ints(b, 1)),
+           gb_const(b, DTYPE_I64, 2, (const int64_t[]) { at[1], at[0] }, reach));
+    x = gb_pad(b, GB(b, "Relu", "", x), 3, 2, "constant", before, 0);
+    gb_output(b, GB(b, "Gather", "axis=2", x, i));
+}
+
+/* A causal convolution over what is padded on both sides and cut behind. */
+static void cut_behind(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_pad(b, gb_input(b, "x", 3, 1, 2, GB_TIME), 3, 2, "constant", 3, 3);
+    x = gb_slice(b, x, 2, 0, -3, 1);
+    gb_output(b, GB(b, "Conv", "", x, gb_weights(b, 3, 2, 2, 4)));
+}
+
+/* A frame that is read, but so faintly that it changes nothing. */
+static void faint(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME);
+    uint32_t later = GB(b, "Mul", "", gb_slice(b, x, 2, 3, INT64_MAX, 1), gb_scalar(b, 1e-12f));
+    gb_output(b, GB(b, "Add", "", later, gb_slice(b, x, 2, 0, -3, 1)));
+}
+
+static void test_reads(void)
+{
+    static const int64_t two = 2, five = 5;
+    const struct {
+        const char *name;
+        gb_recipe *recipe;
+        const void *ctx;
+    } list[] = { { "ones", looked_back, NULL },
+                 { "edge", looked_back, "edge" },
+                 { "2 gathered", windows_gathered, &two },
+                 { "5 gathered", windows_gathered, &five },
+                 { "cut behind", cut_behind, NULL },
+                 { "faint", faint, NULL } };
+    static const int64_t lengths[] = { 3, 4, 9, 30, -1 };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        for (int64_t pulse = 1; pulse <= 8; pulse++) {
+            struct oracle o = { .seed = 1 };
+            const int64_t pulses[] = { pulse, -1 };
+            int64_t more = needless_frames(list[i].recipe, list[i].ctx, pulse);
+            oracle_check(more == 0, "%s at %lld: %lld late", list[i].name, (long long) pulse,
+                         (long long) more);
+            if (oracle_open(&o, list[i].recipe, list[i].ctx, NULL) == LAW_HOLDS)
+                oracle_laws(&o, list[i].name, pulses, lengths);
+            oracle_close(&o);
+        }
+}
+
 /* Of chains that stream, how many frames later than they must. What is put in front of a sequence,
  * other than constants, comes before all of it: what is not a window over it waits for it. */
 static void test_bounds(unsigned chains)
@@ -301,6 +375,7 @@ int main(void)
 {
     test_crops();
     test_fronts();
+    test_reads();
     test_bound_memory();
     test_bounds(getenv("RILL_CHAINS") ? (unsigned) atoi(getenv("RILL_CHAINS")) : 120);
     static const struct part of_strided[] = { { "Conv", 2, 2 },
