@@ -119,6 +119,75 @@ static void quotient(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Relu", "", GB(b, "Reshape", "", x, sizes)));
 }
 
+/* ---- linear resizing as gathered neighbours ---- */
+
+/* So many output frames for one; turned: axes are moved around it; more: by which the right
+ * neighbour is further than it should be. */
+struct neighbours {
+    int times, more;
+    bool turned;
+};
+
+static uint32_t number_of(struct gb *b, uint32_t x)
+{
+    return GB(b, "Cast", "to=1", x);
+}
+
+static uint32_t mixed(struct gb *b, uint32_t left, uint32_t right, uint32_t rest)
+{
+    return GB(b, "Add", "", left, GB(b, "Mul", "", GB(b, "Sub", "", right, left), rest));
+}
+
+static void neighbours(struct gb *b, const void *ctx)
+{
+    const struct neighbours *c = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), n = length_of(b, x, false);
+    uint32_t half = gb_scalar(b, 0.5f), zero = gb_scalar(b, 0);
+    uint32_t i =
+        GB(b, "Range", "", gb_int(b, 0), GB(b, "Mul", "", n, gb_int(b, c->times)), gb_int(b, 1));
+    uint32_t at = GB(b, "Mul", "", GB(b, "Add", "", number_of(b, i), half),
+                     gb_scalar(b, (float) (1.0 / c->times)));
+    at = GB(b, "Clip", "", GB(b, "Sub", "", at, half), zero);
+    uint32_t left = GB(b, "Cast", "to=8", at);
+    uint32_t right = GB(b, "Clip", "", GB(b, "Add", "", left, gb_int(b, 1)), WIRE_NONE,
+                        GB(b, "Sub", "", n, gb_int(b, 1 - c->more)));
+    uint32_t rest =
+        GB(b, "Clip", "", GB(b, "Sub", "", at, number_of(b, left)), zero, gb_scalar(b, 1));
+    if (c->turned) {
+        uint32_t turned = gb_transpose(b, x, "1,0,2");
+        gb_output(b,
+                  mixed(b, gb_transpose(b, GB(b, "Gather", "axis=0", turned, left), "1,2,0"),
+                        gb_transpose(b, GB(b, "Gather", "axis=0", turned, right), "1,2,0"), rest));
+    } else {
+        gb_output(b,
+                  mixed(b, GB(b, "Gather", "axis=1", x, left), GB(b, "Gather", "axis=1", x, right),
+                        GB(b, "Unsqueeze", "", rest, gb_ints(b, 1))));
+    }
+}
+
+static unsigned count_of(const struct graph *g, enum op_id op)
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        n += node_is(&g->nodes[i], op);
+    return n;
+}
+
+/* A right neighbour that may lie one further is another's. */
+static void test_neighbours_of_another(void)
+{
+    static const struct neighbours list[] = { { 2, 0, true }, { 2, 1, true } };
+    static const struct pass pass = { "resizes", false, graph_with_resizes_recognised };
+    for (unsigned k = 0; k < 2; k++) {
+        struct oracle o;
+        struct graph made;
+        bool ok = oracle_open(&o, neighbours, &list[k], "S>=1") == LAW_HOLDS &&
+            passes_run(&pass, 1, &made, &o.model->decluttered.g, NULL, &o.err) == RILL_OK;
+        oracle_check(ok && count_of(&made, OP_RESIZE) == 1 - k, "%u further: %s", k, o.err.text);
+        oracle_close(&o);
+    }
+}
+
 /* ---- which ---- */
 
 struct habit {
@@ -127,6 +196,7 @@ struct habit {
     const void *ctx;
     const char *assertion;
     struct pass passes[2];
+    float tolerance; /* 0: the same bits */
 };
 
 #define ROWS                                                                                       \
@@ -136,6 +206,10 @@ struct habit {
 #define COPIES                                                                                     \
     {                                                                                              \
         "last-frames", true, graph_with_last_frames_padded                                         \
+    }
+#define RESIZES                                                                                    \
+    {                                                                                              \
+        "resizes", false, graph_with_resizes_recognised                                            \
     }
 #define LOOPS                                                                                      \
     {                                                                                              \
@@ -147,14 +221,16 @@ struct habit {
 
 /* clang-format off */
 static const struct habit habits[] = {
-    { "rows of chunks through a Gemm", rows, (const enum rows[]) { GEMM }, NULL, { ROWS } },
-    { "rows of chunks through a turned Gemm", rows, (const enum rows[]) { GEMM_TURNED }, NULL, { ROWS } },
-    { "rows of chunks, normalised", rows, (const enum rows[]) { NORM }, NULL, { ROWS } },
-    { "rows of chunks through two layers and around", rows, (const enum rows[]) { MLP }, NULL, { ROWS } },
-    { "pairs filled up by the last frame", filled, (const int[]) { 2 }, NULL, { COPIES } },
-    { "chunks filled up by the last frame", filled, (const int[]) { 4 }, NULL, { COPIES } },
-    { "rows of a table over rows that were wanted", quotient, NULL, "S>=1", { { NULL, false, NULL } } },
-    { "a Loop over frames of a full Slice", looped, NULL, NULL, LOOPS },
+    { "rows of chunks through a Gemm", rows, (const enum rows[]) { GEMM }, NULL, { ROWS }, 1e-6F },
+    { "rows of chunks through a turned Gemm", rows, (const enum rows[]) { GEMM_TURNED }, NULL, { ROWS }, 1e-6F },
+    { "rows of chunks, normalised", rows, (const enum rows[]) { NORM }, NULL, { ROWS }, 0 },
+    { "rows of chunks through two layers and around", rows, (const enum rows[]) { MLP }, NULL, { ROWS }, 1e-6F },
+    { "frames between neighbours, doubled", neighbours, (const struct neighbours[]) { { 2, 0, false } }, NULL, { RESIZES }, 1e-6F },
+    { "frames between neighbours, tripled and turned", neighbours, (const struct neighbours[]) { { 3, 0, true } }, NULL, { RESIZES }, 1e-5F },
+    { "pairs filled up by the last frame", filled, (const int[]) { 2 }, NULL, { COPIES }, 0 },
+    { "chunks filled up by the last frame", filled, (const int[]) { 4 }, NULL, { COPIES }, 0 },
+    { "rows of a table over rows that were wanted", quotient, NULL, "S>=1", { { NULL, false, NULL } }, 0 },
+    { "a Loop over frames of a full Slice", looped, NULL, NULL, LOOPS, 0 },
 };
 /* clang-format on */
 
@@ -167,7 +243,7 @@ static void habit_test(const struct habit *h)
         made = passes_run(&h->passes[i], 1, &o.model->decluttered.g, &o.model->decluttered.g, NULL,
                           &o.err) == RILL_OK;
     oracle_check(made, "%s: %s", h->name, o.err.text);
-    o.tolerance = 1e-5f;
+    o.tolerance = h->tolerance;
     if (made)
         oracle_check(oracle_laws(&o, h->name, pulses, lengths) > 0, "%s: no whole run: %s", h->name,
                      o.err.text);
@@ -178,5 +254,6 @@ int main(void)
 {
     for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
         habit_test(&habits[i]);
+    test_neighbours_of_another();
     return oracle_end();
 }
