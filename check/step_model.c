@@ -234,11 +234,18 @@ struct declared_file {
     const rill_model_opts *opts;
 };
 
+static bool text_is_file(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    struct stat st;
+    return dot && !strcmp(dot, ".nnef") && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 bool step_model_is_text(const char *path)
 {
     struct stat st;
     struct folder f;
-    if (tarball_is(path))
+    if (tarball_is(path) || text_is_file(path))
         return true;
     if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode) || folder_open(&f, path, NULL) != RILL_OK)
         return false;
@@ -247,16 +254,30 @@ bool step_model_is_text(const char *path)
     return bare;
 }
 
-/* graph.nnef of a folder or an archive */
+static rill_status text_open(struct folder *ret, const char **ret_file, const char *path,
+                             struct arena *a, rill_error *err)
+{
+    const char *slash = strrchr(path, '/'), *in = ".";
+    *ret_file = "graph.nnef";
+    if (tarball_is(path))
+        return tarball_open(ret, path, a, TEXT_ARCHIVE_BYTES_MAX, err);
+    if (!text_is_file(path))
+        return folder_open(ret, path, err);
+    if (slash)
+        in = slash == path ? "/" : arena_printf(a, "%.*s", (int) (slash - path), path);
+    *ret_file = arena_string(a, slash ? slash + 1 : path);
+    return in && *ret_file ? folder_open(ret, in, err) : err_set(err, RILL_NOMEM, "out of memory");
+}
+
+/* graph.nnef of a folder or an archive, or a file of its own, of which no model.conf speaks. */
 static rill_status text_read(const char *path, struct mgraph *ret, struct arena *a,
                              struct dims *dims, rill_error *err)
 {
     struct folder folder;
     const uint8_t *text;
-    struct nnef_source source = { .file = "graph.nnef", .folder = &folder };
-    TRY(tarball_is(path) ? tarball_open(&folder, path, a, TEXT_ARCHIVE_BYTES_MAX, err)
-                         : folder_open(&folder, path, err));
-    rill_status s = folder_has(&folder, "model.conf")
+    struct nnef_source source = { .folder = &folder };
+    TRY(text_open(&folder, &source.file, path, a, err));
+    rill_status s = folder_has(&folder, "model.conf") && !text_is_file(path)
         ? err_set(err, RILL_UNSUPPORTED, "a model.conf says what its ports mean")
         : folder_read(&folder, source.file, a, nnef_limits_default.text_bytes, &text, &source.n,
                       err);
@@ -405,6 +426,7 @@ static const struct {
 } pair_names[] = {
     { "", "", "new_", "", false },
     { "", "", "next_", "", false },
+    { "attn_", "", "next_att_", "", false },
     { "", "", "", "_new", false },
     { "", "", "", "_next", false },
     { "past_", "", "present_", "", false },

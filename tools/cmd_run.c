@@ -133,11 +133,26 @@ static bool matches(const struct opt_list *l, const char *text)
     return false;
 }
 
+/* The reference of an output is not that of a wire within, as one of a fragment, of its name. */
+static bool is_referenced(const struct job *j, const char *wire)
+{
+    for (uint32_t i = 0; i < j->n_out; i++)
+        if (!strcmp(j->g.wires[j->g.outputs[i]].name, wire))
+            return false;
+    return npz_find(&j->want, wire) != NULL;
+}
+
+/* What output i, or what is watched, is compared with; NULL: nothing. */
+static const struct tensor *reference_of(const struct job *j, uint32_t i)
+{
+    const char *name = j->g.wires[j->g.outputs[i]].name;
+    return i < j->n_out || is_referenced(j, name) ? npz_find(&j->want, name) : NULL;
+}
+
 /* By its name or op, in the order of nodes. */
 static bool is_watched(const struct job *j, const struct node *n, const char *wire)
 {
-    return npz_find(&j->want, wire) || matches(&j->dumps, wire) ||
-        matches(&j->dump_ops, n->op->name);
+    return is_referenced(j, wire) || matches(&j->dumps, wire) || matches(&j->dump_ops, n->op->name);
 }
 
 static bool is_output(const struct job *j, uint32_t wire)
@@ -210,7 +225,7 @@ static rill_status wires_cut(struct job *j)
 {
     for (uint32_t i = 0; i < j->n_out + j->n_watched; i++) {
         const struct wire *w = &j->g.wires[j->g.outputs[i]];
-        if (w->node != WIRE_NONE && npz_find(&j->want, w->name))
+        if (w->node != WIRE_NONE && reference_of(j, i))
             TRY(wire_cut(j, j->g.outputs[i]));
     }
     return RILL_OK;
@@ -255,7 +270,7 @@ static rill_status graph_open(struct job *j, const struct graph *g)
         return no_memory(j);
     for (uint32_t i = 0; i < j->n_out + j->n_watched; i++) {
         const char *name = j->g.wires[j->g.outputs[i]].name;
-        j->compared[i] = (struct run_compared) { .name = name, .want = npz_find(&j->want, name) };
+        j->compared[i] = (struct run_compared) { .name = name, .want = reference_of(j, i) };
     }
     return RILL_OK;
 }

@@ -2,6 +2,8 @@
 /* The makers: each returns the canonical form of what it is asked for. */
 #include "engine/base/dim_internal.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define PROOF_BUDGET 100
@@ -367,20 +369,31 @@ static void operands_prune(const struct dims *ds, struct operands *o, enum dim_k
         }
 }
 
+static bool broadcast_fails(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    char what[100];
+    snprintf(what, sizeof what, "sizes %" PRId64 " and %" PRId64 " do not broadcast", dim_value(a),
+             dim_value(b));
+    dims_fail(ds, RILL_INVALID, what);
+    return false;
+}
+
 /* 1 gives way; two different constants cannot be reconciled. */
 static bool operands_broadcast(struct dims *ds, struct operands *o)
 {
-    unsigned n_const = 0;
+    const struct dim *size = NULL;
     for (unsigned i = 0; i < o->n;) {
-        n_const += dim_is_const(o->v[i]) && !dim_is(o->v[i], 1);
+        if (dim_is_const(o->v[i]) && !dim_is(o->v[i], 1)) {
+            if (size)
+                return broadcast_fails(ds, size, o->v[i]);
+            size = o->v[i];
+        }
         if (dim_is(o->v[i], 1) && o->n > 1)
             operands_drop(o, i);
         else
             i++;
     }
-    if (n_const > 1)
-        dims_fail(ds, RILL_INVALID, "two different sizes, none of them 1, do not broadcast");
-    return n_const <= 1;
+    return true;
 }
 
 const struct dim *dim_lattice(struct dims *ds, enum dim_kind kind, const struct dim *const *arg,

@@ -112,8 +112,12 @@ static rill_status graph_copy(const struct subst *s, struct graph *ret, const st
     ret->cap_outputs = g->n_outputs;
     if ((g->n_wires && !ret->wires) || (g->n_nodes && !ret->nodes))
         return no_memory(s);
-    for (uint32_t i = 0; i < ret->n_wires; i++)
+    for (uint32_t i = 0; i < ret->n_wires; i++) {
         TRY(wire_substitute(s, &ret->wires[i]));
+        const rill_status made = dims_status(s->dims, s->err);
+        if (made != RILL_OK)
+            return err_prefix(s->err, made, "'%.80s'", ret->wires[i].name);
+    }
     for (uint32_t i = 0; i < ret->n_nodes; i++)
         TRY(bodies_copy(s, &ret->nodes[i]));
     return dims_status(s->dims, s->err);

@@ -258,11 +258,11 @@ static rill_status shapes_set(struct late_node *l, const struct fact *inputs, ri
         } else if (!fact_to_tensor(&f, &l->shapes[i])) {
             char text[160];
             fact_print(&inputs[i], text, sizeof text);
-            return err_set(err, RILL_UNSUPPORTED,
-                           "the size of input '%.80s' is open%s, %s: give it a number%s",
-                           g->wires[g->inputs[i]].name,
-                           l->states.n ? ", or grows with the states" : "", text,
-                           l->states.n ? ", or make it a constant" : "");
+            return err_set(
+                err, RILL_UNSUPPORTED,
+                "the size of input '%.80s' is open%s, %s: give it a number (--shape, --set)%s",
+                g->wires[g->inputs[i]].name, l->states.n ? ", or grows with the states" : "", text,
+                l->states.n ? ", or make it a constant" : "");
         }
         l->in[i].t = &l->shapes[i];
     }

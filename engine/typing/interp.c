@@ -22,6 +22,12 @@ static rill_status no_memory(const struct interp *in, const struct node *n)
     return op_fail(in->err, RILL_NOMEM, n, "out of memory");
 }
 
+static rill_status sizes_check(const struct interp *in, const char *name)
+{
+    const rill_status s = dims_status(in->dims, in->err);
+    return s == RILL_OK ? s : err_prefix(in->err, s, "'%.80s'", name);
+}
+
 /* ---- one node ---- */
 
 static rill_status node_infer(const struct interp *in, const struct node *n,
@@ -29,7 +35,7 @@ static rill_status node_infer(const struct interp *in, const struct node *n,
 {
     TRY(op_check_arity_made(n, in->err));
     TRY(op_infer(n, facts, out, in->dims, in->arena, in->err));
-    return dims_status(in->dims, in->err);
+    return sizes_check(in, n->name);
 }
 
 /* g: of the node; NULL: not known. */
@@ -484,6 +490,7 @@ static rill_status graph_run(const struct interp *in, const struct graph *g,
         wires[w] = binding_tensor(in->bound, in->arena, g->wires[w].fact.value);
         if (!wires[w] && g->wires[w].fact.value)
             return err_set(in->err, RILL_NOMEM, "out of memory");
+        TRY(sizes_check(in, g->wires[w].name));
     }
     for (uint32_t i = 0; i < g->n_inputs; i++)
         wires[g->inputs[i]] = inputs[i];

@@ -365,7 +365,6 @@ static const char *const bad[] = {
     "? ",
     "9223372036854775807*2",
     "9223372036854775807 + 1",
-    "broadcast(2, 3)",
     "\"open",
     "\"a\\q\"",
     "\"\"",
@@ -385,6 +384,17 @@ static void test_bad_text(void)
         CHECK(dim_parse(ds, s, &d, &err) != RILL_OK && err.text[0], "'%.40s' was taken", s);
         dims_free(ds);
     }
+}
+
+static void test_broadcast_words(void)
+{
+    struct dims *ds = dims_new();
+    const struct dim *d = NULL;
+    rill_error err = { RILL_OK, "" };
+    CHECK(dim_parse(ds, "broadcast(22, 1, 10)", &d, &err) == RILL_INVALID &&
+              strstr(err.text, "sizes 10 and 22 do not broadcast"),
+          "%s", err.text);
+    dims_free(ds);
 }
 
 /* An error stays, is passed on by every maker, and can be printed. */
@@ -515,6 +525,7 @@ int main(void)
                                         NULL });
     test_same();
     test_bad_text();
+    test_broadcast_words();
     test_sticky();
     test_symbols();
     test_solve_random();

@@ -78,6 +78,13 @@ printf '%s\n' "version 1.0;" "graph many(x) -> ($(seq -s ', ' -f 'y%g' 150))" "{
     "$(seq 150 | sed 's/.*/    y& = x * &.0;/')" "}" >"$dir/many.nnef"
 expect 0 "output 'y150': largest difference 0, all bits the same" "$rill" check --pulse 3 --length 7 "$dir/many.nnef"
 
+# wenet's cache goes by two names
+printf '%s\n' "version 1.0;" "graph step(x, attn_cache) -> (y, next_att_cache)" "{" \
+    "    x = external<scalar>(shape = [1, 4]);" "    attn_cache = external<scalar>(shape = [1, 4]);" \
+    "    y = x + attn_cache;" "    next_att_cache = 0.5 * y;" "}" >"$dir/wenet.nnef"
+expect 0 "1 state found by name .*: attn_cache:next_att_cache" "$rill" run --steps 2 "$dir/wenet.nnef"
+expect 0 "input  x  *1 floats a frame" "$rill" inspect --state none --shape x=1,S --shape attn_cache=1,S --stream S "$dir/wenet.nnef"
+
 if [ -z "$RILL_SHARED" ] || [ ! -d "$RILL_SHARED/models" ]; then
     echo "stored references need shared_dir"
     skipped=1
