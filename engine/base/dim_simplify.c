@@ -372,8 +372,8 @@ static void operands_prune(const struct dims *ds, struct operands *o, enum dim_k
 static bool broadcast_fails(struct dims *ds, const struct dim *a, const struct dim *b)
 {
     char what[100];
-    snprintf(what, sizeof what, "sizes %" PRId64 " and %" PRId64 " do not broadcast", dim_value(a),
-             dim_value(b));
+    snprintf(what, sizeof what, "sizes %" PRId64 " and %" PRId64 " do not broadcast", a->value,
+             b->value);
     dims_fail(ds, RILL_INVALID, what);
     return false;
 }

@@ -91,6 +91,12 @@ static bool int_power(int64_t x, int64_t y, int64_t *ret)
     return true;
 }
 
+/* "min", "max": operators that are no signs of the language, on the same kinds of operands. */
+static bool is_least(const char *sign)
+{
+    return !strcmp(sign, "min");
+}
+
 static bool infix_int(const char *sign, int64_t x, int64_t y, int64_t *ret)
 {
     switch (*sign) {
@@ -102,6 +108,7 @@ static bool infix_int(const char *sign, int64_t x, int64_t y, int64_t *ret)
             return false;
         *ret = floor_div(x, y);
         return true;
+    case 'm': *ret = is_least(sign) == (x < y) ? x : y; return true;
     default: return int_power(x, y, ret);
     }
 }
@@ -113,6 +120,7 @@ static double infix_real(const char *sign, double x, double y)
     case '-': return x - y;
     case '*': return x * y;
     case '/': return x / y;
+    case 'm': return is_least(sign) ? fmin(x, y) : fmax(x, y);
     default: return pow(x, y);
     }
 }
@@ -124,7 +132,11 @@ static const struct dim *infix_dim(struct builder *b, const char *sign, struct v
     case '+': return dim_add(b->dims, p, q);
     case '-': return dim_sub(b->dims, p, q);
     case '*': return dim_mul(b->dims, p, q);
-    case '/': return y.kind == VAL_INT && y.i > 0 ? dim_div_int(b->dims, p, y.i) : NULL;
+    case '/':
+        if (p == q && p && !dim_is(p, 0)) /* as often as an axis that is there is wanted */
+            return dim_int(b->dims, 1);
+        return y.kind == VAL_INT && y.i > 0 ? dim_div_int(b->dims, p, y.i) : NULL;
+    case 'm': return is_least(sign) ? dim_min(b->dims, p, q) : dim_max(b->dims, p, q);
     default: return NULL;
     }
 }
@@ -194,7 +206,14 @@ static bool holds_real(struct val v)
     return real;
 }
 
-/* Integers that meet floats become floats; a number takes the type of the tensor it meets. */
+/* Of two float types the one that holds both. */
+static enum dtype float_wider(enum dtype a, enum dtype b)
+{
+    return a == DTYPE_F64 || b == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
+}
+
+/* Integers that meet floats become floats, floats of two types the wider; a number takes the type
+ * of the tensor it meets. */
 static rill_status operands_build(struct builder *b, struct scope *s, struct nnef_pos pos,
                                   struct val x, struct val y, uint32_t *in)
 {
@@ -208,6 +227,9 @@ static rill_status operands_build(struct builder *b, struct scope *s, struct nne
     for (int i = 0; i < 2; i++)
         if (dtype_is_float(types[i]) && !dtype_is_float(types[1 - i]))
             TRY(build_cast(b, s, pos, types[i], &in[1 - i]));
+    for (int i = 0; i < 2 && types[0] != types[1]; i++)
+        if (dtype_is_float(types[0]) && dtype_is_float(types[1]))
+            TRY(build_cast(b, s, pos, float_wider(types[0], types[1]), &in[i]));
     return RILL_OK;
 }
 
@@ -220,7 +242,7 @@ static rill_status infix_wires(struct builder *b, struct scope *s, struct nnef_p
         { "/", "Div", 0 },     { "^", "Pow", 0 },          { "<", "Less", 0 },
         { ">", "Greater", 0 }, { "<=", "LessOrEqual", 0 }, { ">=", "GreaterOrEqual", 0 },
         { "==", "Equal", 0 },  { "!=", "Equal", 1 },       { "&&", "And", 0 },
-        { "||", "Or", 0 },
+        { "||", "Or", 0 },     { "min", "Min", 0 },        { "max", "Max", 0 },
     };
     /* clang-format on */
     uint32_t in[2], out;

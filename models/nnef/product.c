@@ -122,7 +122,8 @@ static unsigned spatial_attrs(const struct spatial *sp, struct attr *ret)
 }
 
 /* [1, C], [1] or a number -> [n] */
-static rill_status channel_vector(const struct call *c, const char *name, int64_t n, uint32_t *ret)
+static rill_status channel_vector(const struct call *c, const char *name, enum dtype half,
+                                  int64_t n, uint32_t *ret)
 {
     uint32_t in[2];
     TRY(arg_wire(c, name, &in[0]));
@@ -133,7 +134,8 @@ static rill_status channel_vector(const struct call *c, const char *name, int64_
             return nnef_no_memory(c->b);
         for (int64_t i = 0; i < n; i++)
             v[i] = *(const float *) f->value->data;
-        return const_f32(c->b, c->s->g, 1, &n, v, ret);
+        TRY(const_f32(c->b, c->s->g, 1, &n, v, ret));
+        return dtype_is_half(half) ? build_cast(c->b, c->s, c->e->pos, half, ret) : RILL_OK;
     }
     TRY(const_i64(c->b, c->s->g, &n, 1, &in[1]));
     return call_node(c, "Reshape", NULL, 0, in, 2, ret);
@@ -169,7 +171,7 @@ rill_status build_conv(const struct call *c, struct val *ret)
     TRY(spatial_read(c, in[0], &sp));
     TRY(groups_of(c, in[0], &groups));
     TRY(fixed_dim(c, in[1], 0, &channels));
-    TRY(channel_vector(c, "bias", channels, &in[2]));
+    TRY(channel_vector(c, "bias", wire_fact(c->s, in[0])->type, channels, &in[2]));
     unsigned n = spatial_attrs(&sp, attrs);
     attrs[n++] = (struct attr) ATTR_I("group", groups);
     TRY(call_node(c, "Conv", attrs, n, in, 3, &y));
@@ -191,7 +193,7 @@ rill_status build_deconv(const struct call *c, struct val *ret)
     TRY(fixed_dim(c, in[1], 1, &channels));
     if (__builtin_mul_overflow(channels, groups, &channels) || channels < 1 || channels > 1 << 24)
         return call_fail(c, RILL_LIMIT, "'deconv': %lld groups", (long long) groups);
-    TRY(channel_vector(c, "bias", channels, &in[2]));
+    TRY(channel_vector(c, "bias", wire_fact(c->s, in[0])->type, channels, &in[2]));
     TRY(arg_ints(c, "output_shape", shape, RANK_MAX, &n_shape));
     unsigned n = spatial_attrs(&sp, attrs);
     attrs[n++] = (struct attr) ATTR_I("group", groups);
@@ -286,7 +288,7 @@ rill_status build_batch_norm(const struct call *c, struct val *ret)
     TRY(arg_real(c, "epsilon", &epsilon));
     TRY(fixed_dim(c, in[0], 1, &channels));
     for (int i = 0; i < 4; i++)
-        TRY(channel_vector(c, order[i], channels, &in[1 + i]));
+        TRY(channel_vector(c, order[i], wire_fact(c->s, in[0])->type, channels, &in[1 + i]));
     TRY(call_node(c, "BatchNormalization", &(struct attr) ATTR_F("epsilon", (float) epsilon), 1, in,
                   5, &y));
     *ret = val_of_wire(y);

@@ -109,11 +109,18 @@ rill_status build_tract_broadcast(const struct call *c, struct val *ret)
 
 rill_status build_tract_einsum(const struct call *c, struct val *ret)
 {
-    const char *equation;
+    const char *equation, *text;
     uint32_t *in, y;
     unsigned n;
+    enum dtype acc = DTYPE_NONE; /* what is summed and given */
     TRY(arg_wires(c, "inputs", &in, &n));
     TRY(arg_text(c, "expr", &equation));
+    TRY(arg_text(c, "acc", &text));
+    if (*text)
+        TRY(type_of_text(c, text, &acc));
+    for (unsigned i = 0; dtype_is_float(acc) && i < n; i++)
+        if (dtype_is_float(wire_fact(c->s, in[i])->type))
+            TRY(build_cast(c->b, c->s, c->e->pos, acc, &in[i]));
     TRY(call_node(c, "Einsum", &(struct attr) ATTR_S("equation", &equation), 1, in, n, &y));
     *ret = val_of_wire(y);
     return RILL_OK;

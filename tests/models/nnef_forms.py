@@ -254,7 +254,7 @@ def dialect():
         "x = external<scalar>(shape = [S]); n = tract_core_shape_of(x)[0]; r = tract_core_range(n, n + n, step = 1);"
         "y = tile([7.0], repeats = [squeeze(slice(r, axes = [0], begin = [0], end = [1]), axes = [0])]);"),
         {"x": ("f", (3,), [0.0] * 3)}, {"y": ("f", (3,), [7.0] * 3)}, tract=True)
-    attention(), experts(), delta(), grid()
+    attention(), mixed(), cut_within(), experts(), delta(), grid()
 
 
 def blocks():
@@ -291,6 +291,34 @@ def attention():
     run("attention of f16", graph("x = tract_core_external(shape = [1, 3, 2], datum_type = 'f16');"
                                   "y = tract_transformers_sdpa(x, x, x, scale = 0.5, acc_datum_type = 'f32');"),
         {"x": ("e", (1, 3, 2), x)}, {"y": ("e", (1, 3, 2), y)}, tract=True, options=["--rtol", "0.001"])
+
+
+def mixed():
+    """Floats of two types meet as the wider; products are summed, and given, as acc says."""
+    half = lambda v: struct.unpack("<e", struct.pack("<e", v))[0]  # noqa: E731
+    x, w = [half(v) for v in rolled(4)], rolled(4)
+    x16 = "x = tract_core_external(shape = [1, 4, 1], datum_type = 'f16');"
+    run("f16 and f32", graph(x16 + "y = x * tract_core_cast([[[1.5]]], to = 'f32') + 0.1;"),
+        {"x": ("e", (1, 4, 1), x)}, {"y": ("f", (1, 4, 1), [1.5 * a + 0.1 for a in x])}, tract=True)
+    run("a product as f32", graph(x16 + "y = tract_core_einsum([x, x], expr = 'aib,ajb->ij', acc = 'f32');"),
+        {"x": ("e", (1, 4, 1), x)}, {"y": ("f", (4, 4), [a * b for a in x for b in x])}, tract=True)
+    run("a convolution of f16", graph(x16.replace("1, 4, 1", "1, 1, 4") + "w = variable<scalar>(label = 'w', shape = [1, 1, 1]);"
+                                      "y = conv(x, tract_core_cast(w, to = 'f16'), padding = [(0, 0)]);"),
+        {"x": ("e", (1, 1, 4), x)}, {"y": ("e", (1, 1, 4), [half(half(w[0]) * a) for a in x])}, {"w.dat": floats((1, 1, 1), w[:1])},
+        tract=True)
+
+
+def cut_within():
+    """Places that are held to a size of the stream, and axes repeated as often as their own size goes into it, as torch_to_nnef writes."""
+    x = rolled(8)
+    sizes = "n = shape_of(x)[0]; m = shape_of(x)[1];"
+    cut = lambda at: f"tract_core_cast(min(max(0, {at}), n), to = 'tdim')"  # noqa: E731
+    for begin, end, y in ("n - 1", "n + 3", x[6:]), ("-2", "n - 2", x[:4]), ("max(1, 2)", "min(3.0, 3)", x[4:6]):
+        run(f"from {begin} to {end}", graph(f"x = external<scalar>(shape = [S, 2]); {sizes}"
+                                            f"y = slice(x, axes = [0], begin = [{cut(begin)}], end = [{cut(f'integer({end})' if '.' in end else end)}], stride = [1]);"),
+            {"x": ("f", (4, 2), x)}, {"y": ("f", (len(y) // 2, 2), y)}, tract=True)
+    run("as often as itself", graph(f"x = external<scalar>(shape = [S, 2]); {sizes} y = tile(x, repeats = [div(n, n), div(m, m)]);"),
+        {"x": ("f", (4, 2), x)}, {"y": ("f", (4, 2), x)}, tract=True)
 
 
 def experts():
