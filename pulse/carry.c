@@ -2,9 +2,9 @@
 #include "pulse/carry.h"
 #include "engine/ops/clock.h"
 
-/* In the first run the initial value, which is computed and so no constant of the stream, stands
+/* Up to run `last` the initial value, which is computed and so no constant of the stream, stands
  * for the state. */
-static rill_status state_choose(struct pulser *p, const struct node *n, uint32_t init,
+static rill_status state_choose(struct pulser *p, const struct node *n, int64_t last, uint32_t init,
                                 uint32_t state, uint32_t *ret)
 {
     struct clock_attr *a = arena_new(p->arena, struct clock_attr);
@@ -16,7 +16,9 @@ static rill_status state_choose(struct pulser *p, const struct node *n, uint32_t
     TRY(pulser_ints(p, n->name, &(int64_t) { 0 }, 1, &in[1]));
     TRY(pulser_ints(p, n->name, &(int64_t) { 1 }, 1, &in[2]));
     TRY(pulser_emit(p, &op_pulse_range, n->name, a, in, 3, &run, 1));
-    TRY(pulser_emit_op(p, OP_EQUAL, n->name, NULL, 0, (uint32_t[]) { run, in[1] }, 2, &first));
+    TRY(pulser_ints(p, n->name, &last, 1, &in[1]));
+    TRY(pulser_emit_op(p, OP_LESS_OR_EQUAL, n->name, NULL, 0, (uint32_t[]) { run, in[1] }, 2,
+                       &first));
     TRY(pulser_emit_op(p, OP_SQUEEZE, n->name, NULL, 0, &first, 1,
                        &in[0])); /* a scalar state stays one */
     in[1] = init;
@@ -25,7 +27,7 @@ static rill_status state_choose(struct pulser *p, const struct node *n, uint32_t
 }
 
 rill_status pulser_carry(struct pulser *p, const struct node *n, const struct fact *f,
-                         uint32_t init, struct carried *ret)
+                         const struct stream_fact *s, uint32_t init, struct carried *ret)
 {
     struct fact plain = *f;
     plain.value = NULL;
@@ -33,9 +35,10 @@ rill_status pulser_carry(struct pulser *p, const struct node *n, const struct fa
     ret->state = ret->read = graph_add_wire(p->dst, n->name, &plain);
     if (ret->state == WIRE_NONE)
         return pulser_no_memory(p);
-    return init != WIRE_NONE && !ret->init
-        ? state_choose(p, n, p->map[init], ret->state, &ret->read)
-        : RILL_OK;
+    if (init == WIRE_NONE || ret->init)
+        return RILL_OK;
+    return state_choose(p, n, pulser_kept(p, init) ? s->delay / s->pulse : 0, p->map[init],
+                        ret->state, &ret->read);
 }
 
 rill_status pulser_carry_end(struct pulser *p, const struct node *n, const struct carried *c,

@@ -6,14 +6,15 @@
 
 struct carried {
     uint32_t state; /* dst wire the state is read from; hand it to graph_add_state */
-    uint32_t read;  /* dst wire to use: the state, or in the first run its computed initial value */
+    uint32_t read;  /* dst wire to use: the state, or before it is one its computed initial value */
     const struct tensor *init; /* NULL: zeros */
 };
 
 /* A state of the static fact f that starts from src wire init: WIRE_NONE is zeros, a constant is
- * the state's initial value, a wire that is computed stands for the state in the first run. */
+ * the state's initial value, a wire that is computed stands for the state in the first run, one
+ * that is made of kept frames up to the run with the first frame of the stream s. */
 rill_status pulser_carry(struct pulser *p, const struct node *n, const struct fact *f,
-                         uint32_t init, struct carried *ret);
+                         const struct stream_fact *s, uint32_t init, struct carried *ret);
 rill_status pulser_carry_end(struct pulser *p, const struct node *n, const struct carried *c,
                              uint32_t next);
 #endif

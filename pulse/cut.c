@@ -121,7 +121,8 @@ static rill_status mask_check(const struct pulser *p, const struct node *n)
 /* Frames that are kept may meet a stream where nothing comes earlier than the stream does. */
 static bool takes_kept(pulse_rule *rule)
 {
-    return rule == rule_pointwise || rule == pulser_off_axis || rule == rule_concat;
+    return rule == rule_pointwise || rule == pulser_off_axis || rule == rule_concat ||
+        rule == rule_cell || rule == rule_scan; /* the last two begin with them */
 }
 
 static rill_status kept_pulse(struct pulser *p, const struct node *n)

@@ -425,7 +425,8 @@ static bool same_rate(const struct stream_fact *a, const struct stream_fact *b)
     return a->pulse == b->pulse && a->hop_num * b->hop_den == b->hop_num * a->hop_den;
 }
 
-/* Equal for all lengths of the stream of which there is a sequence. */
+/* Equal for all lengths of the stream of which there is a sequence. One frame beside none is
+ * none. */
 static bool same_length(const struct pulser *p, const struct dim *a, const struct dim *b)
 {
     const struct dim *both[2] = { a, b };
@@ -435,7 +436,7 @@ static bool same_length(const struct pulser *p, const struct dim *a, const struc
         return false;
     for (int64_t at = 0; a != b && at < l.end; at++)
         if (dims_allow(p->dst->dims, p->symbol, at) && dim_eval(a, p->symbol, at, &x) &&
-            dim_eval(b, p->symbol, at, &y) && x >= 0 && y >= 0 && x != y)
+            dim_eval(b, p->symbol, at, &y) && x >= 0 && y >= 0 && x != y && x + y != 1)
             return false;
     return true;
 }

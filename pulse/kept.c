@@ -109,7 +109,8 @@ rill_status kept_refuse(const struct pulser *p, const struct node *n)
     return op_fail(p->err, RILL_UNSUPPORTED, n,
                    "cannot stream: an input is made of a fixed number of frames of the time axis, "
                    "which are known only once they have come; Concat in front of a stream takes "
-                   "them, and what goes element by element with a stream does");
+                   "them, a recurrence that begins with them, and what goes element by element "
+                   "with a stream does");
 }
 
 rill_status kept_port(struct pulser *p, uint32_t src_wire)

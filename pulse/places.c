@@ -19,6 +19,11 @@ bool places_known(const struct pulser *p, uint32_t w)
     return w != WIRE_NONE && p->positions && (has_expression(p, w) || (p->made && p->made[w]));
 }
 
+bool pulser_is_mask(const struct pulser *p, uint32_t w)
+{
+    return places_known(p, w) && pulser_time_twice(p, w);
+}
+
 #define STEPS_MAX 1000 /* nodes that make places; a stack has room for them */
 
 /* Sizes, which are made anew for the places. */

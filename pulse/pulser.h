@@ -108,11 +108,13 @@ rill_status pulser_refuse_shapes(const struct pulser *p, const struct node *n, c
 bool pulser_growth(const struct pulser *p, const struct dim *length, int64_t *ret_num,
                    int64_t *ret_den);
 
-/* ---- rules_attention.c ---- */
+/* ---- tracks.c, places.c ---- */
 
 /* Two of its axes mention the stream symbol; and it is a function of positions alone. */
 bool pulser_time_twice(const struct pulser *p, uint32_t src_wire);
 bool pulser_is_mask(const struct pulser *p, uint32_t src_wire);
+
+/* ---- rules_attention.c ---- */
 
 /* Nodes of attention over time. */
 bool node_is_attention(const struct pulser *p, const struct node *n);

@@ -5,6 +5,7 @@
 #include "pulse/carry.h"
 #include "engine/ops/clock.h"
 #include "engine/ops/rnn.h"
+#include "pulse/ints.h"
 #include "pulse/rules.h"
 
 #include <stdio.h>
@@ -98,8 +99,8 @@ static rill_status cell_check(const struct pulser *p, const struct node *n,
 }
 
 /* The wire a state is read from, with what it starts from in input i of the node. */
-static rill_status state_read(struct pulser *p, const struct node *n, unsigned i,
-                              struct carried *ret)
+static rill_status state_read(struct pulser *p, const struct node *n, const struct stream_fact *s,
+                              unsigned i, struct carried *ret)
 {
     const struct fact *x = pulser_fact(p, n->in[IN_X]), *r = pulser_fact(p, n->in[IN_R]);
     bool batch_major = rnn_attr_of(n)->layout != 0;
@@ -113,7 +114,7 @@ static rill_status state_read(struct pulser *p, const struct node *n, unsigned i
     if (!fact_is_static(&f))
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: the number of its sequences is not known");
-    return pulser_carry(p, n, &f, i < n->n_in ? n->in[i] : WIRE_NONE, ret);
+    return pulser_carry(p, n, &f, s, i < n->n_in ? n->in[i] : WIRE_NONE, ret);
 }
 
 static rill_status skip_emit(struct pulser *p, const struct node *n, const struct flow *f,
@@ -136,6 +137,10 @@ static rill_status cell_along_time(struct pulser *p, const struct node *n, struc
     uint32_t in[N_IN + N_RNN_OWN], out[3];
     struct carried c[2];
     TRY(cell_check(p, n, &f->sf));
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_kept(p, n->in[i]) && i != IN_H && i != IN_C)
+            return kept_refuse(p, n);
+    TRY(flow_delay(p, n->name, f, larger(kept_delay(p, n, &f->sf) - f->sf.delay, 0)));
     for (unsigned i = 0; i < n_all; i++) {
         in[i] = node_has_input(n, i) ? p->map[n->in[i]] : WIRE_NONE;
         n_in = i > skip && in[i] != WIRE_NONE ? i + 1 : n_in;
@@ -143,7 +148,7 @@ static rill_status cell_along_time(struct pulser *p, const struct node *n, struc
     in[IN_X] = f->wire;
     in[IN_LENS] = WIRE_NONE;
     for (unsigned k = 0; k < n_states; k++) {
-        TRY(state_read(p, n, IN_H + k, &c[k]));
+        TRY(state_read(p, n, &f->sf, IN_H + k, &c[k]));
         in[IN_H + k] = c[k].read;
     }
     if (f->sf.delay) {
@@ -193,5 +198,5 @@ rill_status rule_cell(struct pulser *p, const struct node *n)
     int sequence = rnn_attr_of(n)->layout ? 1 : 0;
     if (flow_of(p, n->in[IN_X], &f) && f.sf.axis == sequence)
         return cell_along_time(p, n, &f);
-    return cell_per_frame(p, n);
+    return node_has_kept(p, n) ? kept_refuse(p, n) : cell_per_frame(p, n);
 }

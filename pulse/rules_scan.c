@@ -439,11 +439,13 @@ static rill_status states_carry(struct pulser *p, struct scan *s)
     if (!s->carried)
         return pulser_no_memory(p);
     for (unsigned k = 0; k < n_carried(s); k++) {
-        const struct fact *f = pulser_fact(p, s->n->in[k]);
+        const uint32_t w = s->n->in[k];
+        const struct fact *f =
+            pulser_kept(p, w) ? pulser_dst_fact(p, p->map[w]) : pulser_fact(p, w);
         if (!fact_is_static(f))
             return op_fail(p->err, RILL_UNSUPPORTED, s->n,
                            "cannot stream: state %u has no fixed size", k);
-        TRY(pulser_carry(p, s->n, f, s->n->in[k], &s->carried[k]));
+        TRY(pulser_carry(p, s->n, f, &s->sf, w, &s->carried[k]));
         s->in[k] = s->carried[k].read;
     }
     return RILL_OK;
@@ -474,6 +476,9 @@ rill_status rule_scan(struct pulser *p, const struct node *n)
     if (!s.in)
         return pulser_no_memory(p);
     s.along = runs_along(p, &s);
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_kept(p, n->in[i]) && i >= n_carried(&s))
+            return kept_refuse(p, n);
     if (s.along)
         TRY(along_check(p, &s));
     TRY(pulser_align(p, n, s.in, &s.sf, &first));

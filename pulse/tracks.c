@@ -66,3 +66,9 @@ int track_in(const struct pulser *p, const struct node *n, unsigned input, int a
             return i;
     return AXIS_NONE;
 }
+
+bool pulser_time_twice(const struct pulser *p, uint32_t w)
+{
+    int axes[2];
+    return time_axes(p, w, axes) == 2;
+}

@@ -16,7 +16,10 @@ struct attention {
     int form;                     /* how the mask is laid over the scores */
     int64_t query_late, key_late; /* frames that a convolution makes queries and keys late */
     int64_t stride;               /* frames of the input per frame of the attention */
+    int relative;                 /* values of distances are added (Shaw); 0: none */
 };
+
+enum { RELATIVE_EINSUM = 1, RELATIVE_MATMUL };
 
 enum {
     FORM_WHERE_KEEP,
@@ -109,6 +112,18 @@ static uint32_t softmax(struct gb *b, uint32_t scores, const struct attention *a
     return GB(b, "Reshape", "", GB(b, "Softmax", "axis=-1", rows), GB(b, "Shape", "", scores));
 }
 
+/* Weights times rows of a table by distances, of which it has those up to 3. */
+static uint32_t relative(struct gb *b, uint32_t x, uint32_t weights, int form)
+{
+    uint32_t apart = GB(b, "Sub", "", chunks_of(b, x, 1, 1), chunks_of(b, x, 1, 0));
+    apart = GB(b, "Clip", "", apart, gb_int(b, -3), gb_int(b, 3));
+    uint32_t rows = GB(b, "Gather", "axis=0", gb_weights(b, 2, 7, WIDTH),
+                       GB(b, "Add", "", apart, gb_int(b, 3)));
+    if (form == RELATIVE_EINSUM)
+        return GB(b, "Einsum", "equation='bij,ijd->bid", weights, rows);
+    return gb_transpose(b, GB(b, "MatMul", "", gb_transpose(b, weights, "1,0,2"), rows), "1,0,2");
+}
+
 static void recipe(struct gb *b, const void *ctx)
 {
     const struct attention *a = ctx;
@@ -124,26 +139,33 @@ static void recipe(struct gb *b, const void *ctx)
     uint32_t scores = GB(b, "MatMul", "", q, gb_transpose(b, k, "0,2,1"));
     scores = GB(b, "Mul", "", scores, gb_scalar(b, 0.4f));
     uint32_t weights = softmax(b, masked(b, scores, x, a), a);
-    gb_output(b, GB(b, "Add", "", x, GB(b, "MatMul", "", weights, v)));
+    uint32_t y = GB(b, "MatMul", "", weights, v);
+    if (a->relative)
+        y = GB(b, "Add", "", y, relative(b, x, weights, a->relative));
+    gb_output(b, GB(b, "Add", "", x, y));
 }
 
 static const struct attention rows[] = {
-    { "block diagonal", 4, 0, 0, FORM_WHERE_HIDE, 0, 0, 1 },
-    { "left context", 4, 2, 0, FORM_WHERE_HIDE, 0, 0, 1 },
-    { "left context, kept", 4, 2, 0, FORM_WHERE_KEEP, 0, 0, 1 },
-    { "left context, added", 3, 1, 0, FORM_ADD, 0, 0, 1 },
-    { "causal band", 1, 7, 0, FORM_WHERE_HIDE, 0, 0, 1 },
-    { "causal band of triangles", 1, 7, 0, FORM_TRIANGLES, 0, 0, 1 },
-    { "triangles with lookahead", 1, 4, 2, FORM_TRIANGLES, 2, 0, 1 },
-    { "triangles compared", 1, 3, 1, FORM_LESS, 0, 1, 1 },
-    { "two masks added", 3, 2, 0, FORM_TWO_ADDED, 0, 0, 1 },
-    { "two masks added, both sides", 2, 1, 2, FORM_TWO_ADDED, 0, 0, 1 },
-    { "rows", 3, 1, 0, FORM_ROWS, 1, 0, 1 },
-    { "both sides", 2, 1, 1, FORM_ADD, 0, 0, 1 },
-    { "band with lookahead", 1, 5, 3, FORM_WHERE_HIDE, 0, 0, 1 },
-    { "late queries", 4, 1, 0, FORM_WHERE_HIDE, 3, 0, 1 },
-    { "late keys", 4, 1, 0, FORM_WHERE_HIDE, 0, 2, 1 },
-    { "after subsampling", 4, 2, 0, FORM_WHERE_HIDE, 0, 0, 4 },
+    { "block diagonal", 4, 0, 0, FORM_WHERE_HIDE, 0, 0, 1, 0 },
+    { "left context", 4, 2, 0, FORM_WHERE_HIDE, 0, 0, 1, 0 },
+    { "left context, kept", 4, 2, 0, FORM_WHERE_KEEP, 0, 0, 1, 0 },
+    { "left context, added", 3, 1, 0, FORM_ADD, 0, 0, 1, 0 },
+    { "causal band", 1, 7, 0, FORM_WHERE_HIDE, 0, 0, 1, 0 },
+    { "causal band of triangles", 1, 7, 0, FORM_TRIANGLES, 0, 0, 1, 0 },
+    { "triangles with lookahead", 1, 4, 2, FORM_TRIANGLES, 2, 0, 1, 0 },
+    { "triangles compared", 1, 3, 1, FORM_LESS, 0, 1, 1, 0 },
+    { "two masks added", 3, 2, 0, FORM_TWO_ADDED, 0, 0, 1, 0 },
+    { "two masks added, both sides", 2, 1, 2, FORM_TWO_ADDED, 0, 0, 1, 0 },
+    { "rows", 3, 1, 0, FORM_ROWS, 1, 0, 1, 0 },
+    { "both sides", 2, 1, 1, FORM_ADD, 0, 0, 1, 0 },
+    { "band with lookahead", 1, 5, 3, FORM_WHERE_HIDE, 0, 0, 1, 0 },
+    { "late queries", 4, 1, 0, FORM_WHERE_HIDE, 3, 0, 1, 0 },
+    { "late keys", 4, 1, 0, FORM_WHERE_HIDE, 0, 2, 1, 0 },
+    { "after subsampling", 4, 2, 0, FORM_WHERE_HIDE, 0, 0, 4, 0 },
+    { "values of distances", 1, 7, 0, FORM_WHERE_HIDE, 0, 0, 1, RELATIVE_EINSUM },
+    { "values of distances, multiplied", 1, 5, 2, FORM_ADD, 0, 0, 1, RELATIVE_MATMUL },
+    { "values of distances, chunks", 4, 2, 0, FORM_WHERE_KEEP, 3, 0, 1, RELATIVE_EINSUM },
+    { "values of distances, keys late", 2, 2, 1, FORM_WHERE_HIDE, 0, 3, 1, RELATIVE_MATMUL },
 };
 
 static void row_test(const struct attention *a)
@@ -171,11 +193,11 @@ int main(void)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         row_test(&rows[i]);
-    refused("all the past", &(struct attention) { "all", 1, 1 << 20, 0, FORM_WHERE_HIDE, 0, 0, 1 },
-            "2048 away");
-    refused("all rows as one", &(struct attention) { "rows", 3, 1, 0, FORM_ALL_ROWS, 0, 0, 1 },
+    refused("all the past",
+            &(struct attention) { "all", 1, 1 << 20, 0, FORM_WHERE_HIDE, 0, 0, 1, 0 }, "2048 away");
+    refused("all rows as one", &(struct attention) { "rows", 3, 1, 0, FORM_ALL_ROWS, 0, 0, 1, 0 },
             "(Flatten)");
     refused("all the future",
-            &(struct attention) { "all", 4, 0, 1 << 20, FORM_WHERE_HIDE, 0, 0, 1 }, "2048 away");
+            &(struct attention) { "all", 4, 0, 1 << 20, FORM_WHERE_HIDE, 0, 0, 1, 0 }, "2048 away");
     return oracle_end();
 }

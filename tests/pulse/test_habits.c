@@ -188,6 +188,65 @@ static void test_neighbours_of_another(void)
     }
 }
 
+/* ---- recurrences that begin with the first frame ---- */
+
+/* x, or each frame mixed with those around it, of which the first is known only later. */
+struct begun {
+    bool cell;  /* a GRU; else a mean that falls off (PCEN) */
+    int around; /* frames */
+};
+
+static uint32_t fallen_off(struct gb *b, uint32_t first, uint32_t x)
+{
+    struct gb body;
+    gb_body(&body, b, "smooth");
+    uint32_t state = gb_body_input(&body, "state"), frame = gb_body_input(&body, "frame");
+    uint32_t next = GB(&body, "Add", "", GB(&body, "Mul", "", state, gb_scalar(&body, 0.75f)),
+                       GB(&body, "Mul", "", frame, gb_scalar(&body, 0.25f)));
+    gb_output(&body, next);
+    gb_output(&body, GB(&body, "Identity", "", next));
+    const struct gb_scan at = SCAN_OF(1, 1, 1, .in_axes = I64S(1), .out_axes = I64S(1));
+    struct node *n = gb_scan(b, &body, &at, (const uint32_t[]) { first, x }, 2);
+    return n ? n->out[1] : WIRE_NONE;
+}
+
+static void begun(struct gb *b, const void *ctx)
+{
+    const struct begun *c = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    if (c->around) {
+        uint32_t w = gb_weights(b, 3, WIDTH, WIDTH, 2 * c->around + 1);
+        x = GB(b, "Conv", gb_printf(b, "pads=%d,%d", c->around, c->around),
+               gb_transpose(b, x, "0,2,1"), w);
+        x = gb_transpose(b, x, "0,2,1");
+    }
+    uint32_t first = GB(b, "Gather", "axis=1", x, gb_int(b, 0));
+    if (!c->cell) {
+        gb_output(b, fallen_off(b, first, x));
+        return;
+    }
+    const uint32_t in[] = { gb_transpose(b, x, "1,0,2"),
+                            gb_weights(b, 3, 1, 3 * WIDTH, WIDTH),
+                            gb_weights(b, 3, 1, 3 * WIDTH, WIDTH),
+                            WIRE_NONE,
+                            WIRE_NONE,
+                            GB(b, "Unsqueeze", "", GB(b, "Tanh", "", first), gb_ints(b, 0)) };
+    struct node *n =
+        gb_node(b, "GRU", gb_printf(b, "hidden_size=%d", WIDTH), in, sizeof in / sizeof *in, 1);
+    gb_output(b, n ? n->out[0] : WIRE_NONE);
+}
+
+/* ---- a learned frame in front, for the last one ---- */
+
+static void started(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    uint32_t y =
+        GB(b, "Concat", "axis=1", gb_weights(b, 3, 1, 1, WIDTH), gb_slice(b, x, 1, 0, -1, 1));
+    gb_output(b, GB(b, "Add", "", x, y));
+}
+
 /* ---- which ---- */
 
 struct habit {
@@ -227,6 +286,11 @@ static const struct habit habits[] = {
     { "rows of chunks through two layers and around", rows, (const enum rows[]) { MLP }, NULL, { ROWS }, 1e-6F },
     { "frames between neighbours, doubled", neighbours, (const struct neighbours[]) { { 2, 0, false } }, NULL, { RESIZES }, 1e-6F },
     { "frames between neighbours, tripled and turned", neighbours, (const struct neighbours[]) { { 3, 0, true } }, NULL, { RESIZES }, 1e-5F },
+    { "a mean that begins with the first frame", begun, (const struct begun[]) { { false, 0 } }, "S>=1", { { NULL, false, NULL } }, 0 },
+    { "a mean that begins with the first frame, later", begun, (const struct begun[]) { { false, 2 } }, "S>=1", { { NULL, false, NULL } }, 0 },
+    { "a GRU that begins with the first frame", begun, (const struct begun[]) { { true, 0 } }, "S>=1", { { NULL, false, NULL } }, 0 },
+    { "a GRU that begins with the first frame, later", begun, (const struct begun[]) { { true, 3 } }, "S>=1", { { NULL, false, NULL } }, 0 },
+    { "a learned frame in front", started, NULL, NULL, { { NULL, false, NULL } }, 0 },
     { "pairs filled up by the last frame", filled, (const int[]) { 2 }, NULL, { COPIES }, 0 },
     { "chunks filled up by the last frame", filled, (const int[]) { 4 }, NULL, { COPIES }, 0 },
     { "rows of a table over rows that were wanted", quotient, NULL, "S>=1", { { NULL, false, NULL } }, 0 },

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/attention_refusal.h"
+#include "pulse/places.h"
+#include "pulse/positions.h"
+#include "pulse/tracks.h"
+
+#include <stdio.h>
+
+rill_status scores_refuse(const struct pulser *p, const struct node *n, const char *why)
+{
+    const struct node *inexact = p->positions ? p->positions->inexact : NULL;
+    char also[160] = "";
+    if (inexact)
+        snprintf(also, sizeof also,
+                 "; node '%.60s' (%s) computes positions in %s, which does not hold them",
+                 inexact->name, inexact->op->name,
+                 dtype_name(pulser_fact(p, inexact->out[0])->type));
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: %s of input 0 with every frame of "
+                   "input 1, both along the time axis; %s%s",
+                   node_is(n, OP_MATMUL) || node_is(n, OP_EINSUM) ? "it multiplies every frame"
+                                                                  : "it joins every frame",
+                   why, also);
+}
+
+/* What the scores of node n go through first; NULL: several things. */
+static const struct node *only_consumer(const struct pulser *p, uint32_t w)
+{
+    const struct reader *first = section_reader(p, w, NULL);
+    for (const struct reader *r = first; r; r = section_reader(p, w, r))
+        if (r->node != first->node)
+            return NULL;
+    return first ? &p->src->nodes[first->node] : NULL;
+}
+
+/* An operand of n beside its scores is a function of positions. */
+static bool lays_positions(const struct pulser *p, const struct node *n)
+{
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (n->in[i] != WIRE_NONE && pulser_is_mask(p, n->in[i]))
+            return true;
+    return false;
+}
+
+/* What stands over the scores of node n up to where they are read by something else than
+ * element-wise ops, for people. */
+static void laid_over_print(const struct pulser *p, const struct node *n, char *buf, size_t cap)
+{
+    const struct node *at = only_consumer(p, n->out[0]), *laid = NULL;
+    while (at && (at->op->flags & OP_POINTWISE) && at->n_out == 1) {
+        laid = lays_positions(p, at) ? at : laid;
+        at = only_consumer(p, at->out[0]);
+    }
+    if (at && node_is(at, OP_TRILU))
+        snprintf(buf, cap,
+                 "; node '%.60s' (Trilu) cuts the scores themselves; multiply them by a Trilu of "
+                 "ones, one for each side",
+                 at->name);
+    else if (laid)
+        snprintf(buf, cap,
+                 "; what node '%.60s' (%s) lays over it does not hide, by -inf or a number of -1e4 "
+                 "or lower, all keys further than 2048 away",
+                 laid->name, laid->op->name);
+    else if (at)
+        snprintf(buf, cap, "; none is up to node '%.60s' (%s)", at->name, at->op->name);
+}
+
+static rill_status unmasked_refuse(const struct pulser *p, const struct node *n)
+{
+    char found[240] = "", why[400];
+    if (n->n_out == 1)
+        laid_over_print(p, n, found, sizeof found);
+    snprintf(why, sizeof why,
+             "a mask that is a function of positions, laid over the product before its softmax, "
+             "would limit it to a window%s",
+             found);
+    return scores_refuse(p, n, why);
+}
+
+rill_status stuck_refuse(const struct pulser *p, const struct node *n)
+{
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: scores of attention over time go through element-wise ops, a "
+                   "softmax over the keys, sums over them and a product with values, nothing "
+                   "else");
+}
+
+/* The node on the way to wire w that shows again what its operand hid; NULL: nothing was hidden. */
+static const struct node *shows_again(const struct pulser *p, uint32_t w, unsigned *ret_input)
+{
+    while (section_of(p, w)) {
+        const struct node *n = &p->src->nodes[p->src->wires[w].node];
+        uint32_t before = WIRE_NONE;
+        for (unsigned i = 0; i < n->n_in; i++) {
+            if (n->in[i] == WIRE_NONE || !section_of(p, n->in[i]) ||
+                !dtype_is_float(pulser_fact(p, n->in[i])->type))
+                continue;
+            int query = section_query(p, n->in[i]), key = section_key(p, n->in[i]);
+            const struct band zero = band_of(p, n->in[i], SHOWS_TRUE, query, key),
+                              low = band_of(p, n->in[i], SHOWS_HIGH, query, key);
+            *ret_input = i;
+            if (band_bounded(&zero) || band_bounded(&low))
+                return n;
+            before = n->in[i];
+        }
+        w = before == WIRE_NONE ? n->out[0] : before;
+        if (before == WIRE_NONE)
+            return NULL;
+    }
+    return NULL;
+}
+
+rill_status shown_refuse(const struct pulser *p, const struct node *n, int axis, unsigned i)
+{
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: along axis %d of input %u, a time axis, frames that a mask has "
+                   "hidden would show again",
+                   axis, i);
+}
+
+/* The sum that sees frames without a bound has only masks before something that undoes them, or
+ * none. */
+static rill_status unbounded_refuse(const struct pulser *p, const struct node *n,
+                                    const struct node *sums)
+{
+    int axis;
+    enum shows what;
+    unsigned at;
+    for (unsigned i = 0; sums && i < sums->n_in; i++) {
+        if (sums->in[i] == WIRE_NONE || !sums_along(p, sums, i, &axis, &what))
+            continue;
+        const struct node *undoes = shows_again(p, sums->in[i], &at);
+        if (undoes)
+            return shown_refuse(p, undoes, section_key(p, undoes->in[at]), at);
+    }
+    return unmasked_refuse(p, n);
+}
+
+/* Whether all sums over the keys of the section's wires are products: of weights that were no
+ * softmax. */
+static bool section_is_linear(const struct pulser *p, const struct section *s)
+{
+    for (uint32_t i = 0; i < p->src->n_nodes; i++) {
+        const struct node *n = &p->src->nodes[i];
+        static const enum op_id global[] = { OP_SOFTMAX, OP_LOG_SOFTMAX, OP_EXP, OP_REDUCE_MAX };
+        if (node_is_among(n, global, sizeof global / sizeof *global) && section_of_node(p, n) == s)
+            return false;
+    }
+    return true;
+}
+
+/* A mask that bounds what a query sees on one side only. */
+static rill_status one_side_refuse(const struct pulser *p, const struct node *n,
+                                   const struct section *s)
+{
+    if (s->band.left < BAND_ALL)
+        return scores_refuse(p, n,
+                             "its mask shows frames more than 2048 away behind a query, up to the "
+                             "end of the sequence; one that limits how far ahead a query sees, as "
+                             "j - i <= 8, would stream");
+    return scores_refuse(
+        p, n,
+        section_is_linear(p, s)
+            ? "its mask shows frames more than 2048 away, all before a query; one that limits how "
+              "far back it sees, as i - j <= 250, would stream, and so does linear attention that "
+              "is written as a CumSum along time of the products of each key and its value"
+            : "its mask shows frames more than 2048 away, all before a query; one that limits how "
+              "far back it sees, as i - j <= 250, would stream");
+}
+
+rill_status section_check(const struct pulser *p, const struct node *n, const struct section *s)
+{
+    if (s->stuck)
+        return stuck_refuse(p, s->stuck);
+    if (s->blind && !s->band.ragged && !s->band.costly)
+        return op_fail(p->err, RILL_UNSUPPORTED, s->blind,
+                       "cannot stream: a query all of whose keys are hidden sees those of the "
+                       "whole sequence alike, because they are hidden by a number that is not "
+                       "-inf; hide them by -inf, or let each query see its own frame");
+    if (!s->any)
+        return unmasked_refuse(p, n);
+    if (s->band.costly)
+        return op_fail(p->err, RILL_LIMIT, n, MASKS_COST);
+    if (s->band.ragged)
+        return scores_refuse(
+            p, n,
+            "its mask does not repeat from chunk to chunk of at most 512 frames, or shows frames "
+            "more than 2048 away");
+    if ((s->band.left >= BAND_ALL) != (s->band.right >= BAND_ALL))
+        return one_side_refuse(p, n, s);
+    return band_bounded(&s->band) ? RILL_OK : unbounded_refuse(p, n, s->sums);
+}
