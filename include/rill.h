@@ -617,6 +617,10 @@ RILL_API rill_status rill_sink_listen(rill_sink *s, const rill_plan *plan, unsig
  * latency. INVALID: it does not listen. Real-time safe. */
 RILL_API rill_status rill_sink_audio(rill_sink *s, const float *x, size_t n_samples);
 
+/* rill_stream_alone, of the networks that run in a sink: a transducer's decoder and joiner, and the
+ * recogniser that it listens with. Real-time safe. */
+RILL_API void rill_sink_alone(rill_sink *s, int alone);
+
 /* Reads frames (n * width floats), up to and including the first that makes an event; none while
  * events wait. INVALID after finish. A sink that listens works here and in rill_sink_next.
  * Real-time safe. */

@@ -105,6 +105,12 @@ void gate_reset(struct gate *g, uint64_t pos)
     rill_sink_reset(g->sink, pos);
 }
 
+void gate_alone(struct gate *g, bool alone)
+{
+    rill_stream_alone(g->stream, alone);
+    rill_sink_alone(g->sink, alone);
+}
+
 /* ---- audio ---- */
 
 rill_status gate_audio(struct gate *g, const float *x, size_t n)

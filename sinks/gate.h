@@ -37,6 +37,7 @@ rill_status vad_listen(rill_sink *s, gate_recogniser make_recogniser, const rill
 struct gate *sink_gate(const rill_sink *s); /* of a sink that listens, otherwise NULL */
 void gate_drop(struct gate *g);
 void gate_reset(struct gate *g, uint64_t pos);
+void gate_alone(struct gate *g, bool alone); /* rill_sink_alone */
 
 /* Samples of the detector's input, in order. LIMIT: more than the model's pulse and delay ahead of
  * its frames. */

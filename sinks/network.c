@@ -46,6 +46,7 @@ static rill_status streams_make(struct network *n, struct arena *a, unsigned n_s
             return sink_no_memory(err);
         n->streams[i] = rill_stream_init_for(mem, n->plan, wanted, n_wanted);
     }
+    n->n_streams = n_streams;
     return RILL_OK;
 }
 
@@ -66,6 +67,12 @@ rill_status network_make(struct network *ret, struct arena *a, const rill_plan *
 void network_drop(struct network *n)
 {
     rill_plan_unref(n->plan);
+}
+
+void network_alone(struct network *n, bool alone)
+{
+    for (unsigned i = 0; i < n->n_streams; i++)
+        rill_stream_alone(n->streams[i], alone);
 }
 
 void network_push(struct network *n, unsigned stream, unsigned input, const float *x)

@@ -14,6 +14,7 @@ struct network {
     rill_plan *plan;
     const char *file; /* its name; the plan's */
     rill_stream **streams;
+    unsigned n_streams;
     unsigned n_inputs, n_outputs;
     rill_port in[NETWORK_PORTS_MAX], out[NETWORK_PORTS_MAX];
 };
@@ -23,6 +24,9 @@ struct network {
 rill_status network_make(struct network *ret, struct arena *a, const rill_plan *p, const char *what,
                          unsigned n_streams, rill_error *err);
 void network_drop(struct network *n);
+
+/* rill_stream_alone, of all its streams. */
+void network_alone(struct network *n, bool alone);
 
 /* Push every input of n streams, a vector each; run them; pull every output, zeros of a stream that
  * stopped. Real-time safe. */

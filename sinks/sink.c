@@ -139,6 +139,12 @@ rill_status rill_sink_next(rill_sink *s, rill_event *ret)
     return sized_give(&sized_event, ret, e, NULL);
 }
 
+void rill_sink_alone(rill_sink *s, int alone)
+{
+    if (s->kind->alone)
+        s->kind->alone(s, alone != 0);
+}
+
 void rill_sink_cut(rill_sink *s)
 {
     if (s->finished || sink_work(s))

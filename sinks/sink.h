@@ -22,6 +22,7 @@ struct sink_kind {
     void (*more)(rill_sink *s);
     void (*cut)(rill_sink *s); /* makes final what is over; NULL: nothing lasts over frames */
     void (*finish)(rill_sink *s);
+    void (*alone)(rill_sink *s, bool alone);  /* rill_sink_alone; NULL: no network runs in it */
     struct gate *(*gate)(const rill_sink *s); /* its gate, if it has one; NULL: never */
     /* frees what is not in the arena, also where make failed; NULL: nothing */
     void (*drop)(rill_sink *s);

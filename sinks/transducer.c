@@ -269,6 +269,13 @@ static rill_status make(rill_sink *s, rill_error *err)
     return RILL_OK;
 }
 
+static void alone(rill_sink *s, bool yes)
+{
+    struct transducer *t = s->state;
+    network_alone(&t->decoder, yes);
+    network_alone(&t->joiner, yes);
+}
+
 static void drop(rill_sink *s)
 {
     struct transducer *t = s->state;
@@ -284,4 +291,5 @@ const struct sink_kind sink_transducer = { .port = RILL_PORT_TRANSDUCER,
                                            .frame = recogniser_frame,
                                            .cut = recogniser_cut,
                                            .finish = recogniser_finish,
+                                           .alone = alone,
                                            .drop = drop };

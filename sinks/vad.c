@@ -129,6 +129,13 @@ static void finish(rill_sink *s)
         gate_finish(v->gate, s);
 }
 
+static void alone(rill_sink *s, bool yes)
+{
+    struct vad *v = s->state;
+    if (v->gate)
+        gate_alone(v->gate, yes);
+}
+
 static struct gate *gate(const rill_sink *s)
 {
     const struct vad *v = s->state;
@@ -149,6 +156,7 @@ const struct sink_kind sink_vad = { .port = RILL_PORT_VAD,
                                     .more = more,
                                     .cut = cut,
                                     .finish = finish,
+                                    .alone = alone,
                                     .gate = gate,
                                     .drop = drop };
 

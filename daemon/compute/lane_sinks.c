@@ -121,6 +121,13 @@ void lane_sinks_reset(struct lane_sinks *h, uint64_t pos)
     h->finished = h->part_pending = false;
 }
 
+void lane_sinks_alone(struct lane_sinks *h, bool alone)
+{
+    for (unsigned i = 0; i < h->n; i++)
+        if (h->list[i].sink)
+            rill_sink_alone(h->list[i].sink, alone);
+}
+
 void lane_sinks_end(struct lane_sinks *h, uint64_t pos)
 {
     for (unsigned i = 0; i < h->n; i++)

@@ -59,6 +59,7 @@ size_t lane_sinks_bytes(const struct lane_sinks *h); /* of memory, besides *h */
 
 /* Positions are at the model's rate: of the next frame; of the end of the input. */
 void lane_sinks_reset(struct lane_sinks *h, uint64_t pos);
+void lane_sinks_alone(struct lane_sinks *h, bool alone); /* rill_sink_alone */
 void lane_sinks_end(struct lane_sinks *h, uint64_t pos);
 
 /* Makes every sink of the model once, so that a bad option is refused when the model is loaded. */

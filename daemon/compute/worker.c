@@ -399,8 +399,10 @@ bool worker_add(struct worker *w, struct lane *l)
 {
     if (!ring_room(&w->inbox))
         return false;
+    const bool alone = !l->live || l->model->threads < 2;
     if (l->stream) /* files leave the helpers to live streams */
-        rill_stream_alone(l->stream, !l->live || l->model->threads < 2);
+        rill_stream_alone(l->stream, alone);
+    lane_sinks_alone(&l->sinks, alone);
     ring_write(&w->inbox, &l, 1);
     worker_wake(w);
     return true;

@@ -2,6 +2,8 @@
 /* A transducer in the form that icefall exports, of random weights: frames, tokens and times are
  * those of an independent decoder (tests/models/transducer/make.py), in any cut, from a compiled
  * plan too; what does not fit together is refused. */
+#include "lib/stream_internal.h"
+#include "sinks/transducer.h"
 #include "tests/models/models_test.h"
 #include "tests/sinks/sinks_test.h"
 
@@ -117,6 +119,25 @@ static void test_reference(const rill_plan *p, const float *frames, size_t n)
     CHECK(n_lines == 6, "%u lines of reference", n_lines);
     if (f)
         fclose(f);
+}
+
+/* The decoder's and the joiner's streams leave the pool to others. */
+static void test_alone(const rill_plan *p)
+{
+    rill_error err = { 0 };
+    rill_sink *s = NULL;
+    CHECK(rill_sink_new(&s, p, 1, NULL, &err) == RILL_OK, "%s", err.text);
+    const struct transducer *t = s->state;
+    const struct network *nets[] = { &t->decoder, &t->joiner };
+    for (int alone = 1; alone >= 0; alone--) {
+        rill_sink_alone(s, alone);
+        for (unsigned i = 0; i < 2; i++)
+            for (unsigned k = 0; k < nets[i]->n_streams; k++)
+                CHECK(nets[i]->streams[k]->is_alone == (unsigned) alone, "%s, stream %u: not %d",
+                      nets[i]->file, k, alone);
+        CHECK(nets[0]->n_streams && nets[1]->n_streams, "networks run in streams");
+    }
+    rill_sink_free(s);
 }
 
 /* The encoder's frames, features included. */
@@ -437,6 +458,7 @@ static void test_many_states(struct floats x)
         struct floats y = model_run_stream(m, x, 177, &err);
         test_reference(p, want.v, want.n / 24);
         test_reference(p, y.v, y.n / 24);
+        test_alone(p);
         test_cuts(p, x, false);
         free(y.v);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A recogniser behind a detector: each utterance reads as it does alone, silence costs nothing,
  * cuts do not matter. */
+#include "lib/stream_internal.h"
 #include "sinks/gate.h"
 #include "tests/sinks/streamed.h"
 #include "tests/sinks/tones.h"
@@ -195,6 +196,24 @@ static void test_refusals(const rill_plan *vad, const rill_plan *words)
     rill_sink_free(s);
 }
 
+/* The recogniser's stream leaves the pool to others, also behind a reset. */
+static void test_alone(const rill_plan *vad, const rill_plan *words)
+{
+    rill_error err = { 0 };
+    rill_sink *s = NULL;
+    rill_sink_new(&s, vad, 1, NULL, &err);
+    rill_sink_alone(s, 1);
+    CHECK(rill_sink_listen(s, words, 1, NULL, &err) == RILL_OK, "%s", err.text);
+    const rill_stream *st = sink_gate(s)->stream;
+    CHECK(!st->is_alone, "helped, as a stream begins");
+    rill_sink_alone(s, 1);
+    rill_sink_reset(s, 0);
+    CHECK(st->is_alone, "alone");
+    rill_sink_alone(s, 0);
+    CHECK(!st->is_alone, "helped again");
+    rill_sink_free(s);
+}
+
 int main(void)
 {
     test_root_make();
@@ -203,6 +222,7 @@ int main(void)
     test_utterances(vad, words);
     test_silence(vad, words);
     test_refusals(vad, words);
+    test_alone(vad, words);
     rill_plan_unref(vad);
     rill_plan_unref(words);
     test_root_drop();
