@@ -412,8 +412,9 @@ static rill_status part_push(struct hear *h, unsigned part, const float *x, size
 static size_t samples_next(const struct hear *h, size_t n)
 {
     for (unsigned k = 0; k < h->n_parts; k++) {
-        uint32_t pulse = h->parts[k].ports[0].pulse_frames;
-        size_t left = pulse ? (size_t) (pulse - h->n_samples % pulse) : n;
+        const rill_port *in = h->parts[k].ports;
+        uint64_t pulse = in->pulse_frames, begun = h->n_samples + pulse - in->first_frames;
+        size_t left = pulse ? (size_t) (pulse - begun % pulse) : n;
         n = left < n ? left : n;
     }
     return n;

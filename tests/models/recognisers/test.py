@@ -171,6 +171,7 @@ def conf_names(line):
 SPOILED = [
     (remove("decoder"), "its decoder is missing: expected a file decoder*.onnx"),
     (remove("joiner"), "its joiner is missing: expected a file joiner*.onnx"),
+    (remove("joiner"), "decoders that attend to all of an utterance (Whisper, Moonshine, paraformer) are not taken"),
     (remove("encoder"), "its encoder is missing: expected a file encoder*.onnx"),
     (remove("tokens"), "there is no graph.nnef; as a recogniser: tokens.txt is missing: expected encoder*.onnx"),
     (swap, "encoder-epoch-99-avg-1-chunk-16-left-64.onnx: its metadata have no model_type; encoders that are known: zipformer2"),
@@ -287,6 +288,9 @@ def ways_check(tmp):
           "inspect names the file that is taken: " + said[:300])
     late = re.search(r"the first (\d+)\).*latency (\d+) samples", said, re.S)
     check(late and 2200 <= int(late[2]) <= 2280 and int(late[1]) + 5120 == 5120 + int(late[2]), "the first pulse is shorter: " + said[:600])
+    code, said = run(RILL, "transcribe", "--json", "-m", path, WAV)
+    heard = json.loads(said) if code == 0 else {"late_s": {"most": 9}}
+    check(heard["late_s"]["most"] < 0.5 and heard["segments"][0]["words"][0]["start_s"] == 0, "words are told with the pulse that has them: %s" % said[:200])
     for first, words in (("whole", None), ("2000", None), ("5121", "first_pulse is 5121 frames, and a pulse has 5120"), ("0", "first_pulse")):
         file_write(path + "/model.conf", "[model]\nfirst_pulse = %s\n" % first)
         got = run(RILL, "transcribe", "-m", path, WAV)
