@@ -480,9 +480,36 @@ static void test_named(void)
     named("nobody", true, false, "there is none of that name; there are ");
 }
 
+/* What people have of other programs is told by its format. */
+static void test_others(void)
+{
+    static const struct {
+        const char *file, *begins, *words;
+        size_t n;
+    } files[] = {
+        { "ggml-base.en.bin", "lmgg\x87\x51", "a model of ggml, as of whisper.cpp; networks", 6 },
+        { "small.gguf", "GGUF\3\0", "a model of ggml (GGUF); networks are read as ONNX", 6 },
+        { "encoder.ort", "\x18\0\0\0ORTM", "a model of ONNX Runtime's own form (.ort)", 8 },
+        { "final.mdl", "\0B<TransitionModel> ", "a file of Kaldi, as of vosk", 20 },
+        { "jit.pt", "PK\3\4\0\0", "a zip archive, as PyTorch's .pt", 6 },
+        { "old.pt", "\x80\2\x8a\n", "a pickle of Python's", 4 },
+        { "keras.h5", "\x89HDF\r\n", "an HDF5 file, as Keras' .h5 is", 6 },
+        { "model.safetensors", "\x40\0\0\0\0\0\0\0{\"__", "a .safetensors file, which has no", 12 },
+        { "cut.onnx", "lmg", "the file is damaged or no ONNX file", 3 },
+    };
+    mkdir(test_path("others", ""), 0700);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        file_write(test_path("others", files[i].file), files[i].begins, files[i].n);
+        refused(files[i].file, test_path("others", files[i].file),
+                i + 1 < sizeof files / sizeof *files ? RILL_UNSUPPORTED : RILL_MALFORMED,
+                files[i].words);
+    }
+}
+
 int main(void)
 {
     test_root_make();
+    test_others();
     test_named();
     refused("no folder", test_path("nowhere", ""), RILL_IO, "No such file");
     mkdir(test_path("hollow", ""), 0700);
