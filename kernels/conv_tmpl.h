@@ -255,9 +255,14 @@ static void FN(conv_depth_f32)(float *restrict y, size_t ldy, const float *restr
         depth(y, ldy, x, w, bias, lines, c, many);
         return;
     }
-    for (size_t g = 0; g < c->n_groups; g++, y += ldy, x += c->x_group, w += n_weights)
-        for (size_t r = 0; r < many->n; r++)
+    for (size_t g = 0; g < c->n_groups; g++, y += ldy, x += c->x_group, w += n_weights) {
+        size_t r = 0;
+#ifdef V8_MASKS
+        r = FN(taps_rows)(y, x, w, bias ? bias[g] : 0, lines, c, many);
+#endif
+        for (; r < many->n; r++)
             FN(conv_row_1)(y + r * c->n, ldy, x + r * many->x, w, bias ? bias + g : bias, lines, c, 1);
+    }
 }
 
 static void FN(conv_f32)(float *restrict y, size_t ldy, const float *restrict x,

@@ -75,6 +75,74 @@ V16_UNROLLED void FN(depth_half)(float *restrict y, const float *restrict x, con
 }
 #endif
 
+#ifdef V8_MASKS
+/* Any number of taps, rows of up to 8 places: masks are made once for all rows of a tile. */
+V16_UNROLLED void FN(taps_half)(float *restrict y, const float *restrict x, const float *restrict w, float bias,
+                                const struct kern_conv_lines *lines, const struct kern_conv *c, size_t step,
+                                const int rows, const bool whole)
+{
+    v8 acc[2 * DEPTH_SUMS], start = v8_set1(bias);
+    EACH_ROW
+        acc[r] = start;
+    for (size_t l = 0; l < lines->n; l++) {
+        const float *xl = x + lines->line[l].x + c->first, *wl = w + lines->line[l].w;
+        for (size_t k = 0; k < c->n_taps; k++, xl += c->step) {
+            const v8 wk = v8_set1(wl[k]);
+            EACH_ROW
+                acc[r] = v8_fma(wk,
+                                whole ? v8_load(xl + (size_t) r * step)
+                                      : v8_load_mask(xl + (size_t) r * step, c->mask[k]),
+                                acc[r]);
+        }
+    }
+    EACH_ROW
+        v8_store_n(y + (size_t) r * c->n, acc[r], c->n);
+}
+
+/* The same of up to 16. */
+V16_UNROLLED void FN(taps_tile)(float *restrict y, const float *restrict x, const float *restrict w, float bias,
+                                const struct kern_conv_lines *lines, const struct kern_conv *c, size_t step,
+                                const int rows)
+{
+    v16 acc[DEPTH_SUMS], start = v16_set1(bias);
+    EACH_ROW
+        acc[r] = start;
+    for (size_t l = 0; l < lines->n; l++) {
+        const float *xl = x + lines->line[l].x + c->first, *wl = w + lines->line[l].w;
+        for (size_t k = 0; k < c->n_taps; k++, xl += c->step) {
+            const v16 wk = v16_set1(wl[k]);
+            EACH_ROW
+                acc[r] = v16_fma(wk, v16_load_mask(xl + (size_t) r * step, c->mask[k]), acc[r]);
+        }
+    }
+    EACH_ROW
+        v16_store_n(y + (size_t) r * c->n, acc[r], c->n);
+}
+
+/* As many rows of a group as fill tiles; returns how many. */
+static size_t FN(taps_rows)(float *restrict y, const float *restrict x, const float *restrict w, float bias,
+                            const struct kern_conv_lines *lines, const struct kern_conv *c,
+                            const struct kern_rows *many)
+{
+    const size_t n = c->n, step = many->x;
+    uint32_t all = 0xff;
+    size_t r = 0;
+    if (n > 16 || c->stride != 1)
+        return 0;
+    for (size_t k = 0; k < c->n_taps; k++)
+        all &= c->mask[k];
+    for (; all == 0xff && n == 8 && r + 2 * DEPTH_SUMS <= many->n; r += 2 * DEPTH_SUMS)
+        FN(taps_half)(y + r * n, x + r * step, w, bias, lines, c, step, 2 * DEPTH_SUMS, true);
+    for (; n <= 8 && r + 2 * DEPTH_SUMS <= many->n; r += 2 * DEPTH_SUMS)
+        FN(taps_half)(y + r * n, x + r * step, w, bias, lines, c, step, 2 * DEPTH_SUMS, false);
+    for (; n <= 8 && r + DEPTH_SUMS <= many->n; r += DEPTH_SUMS)
+        FN(taps_half)(y + r * n, x + r * step, w, bias, lines, c, step, DEPTH_SUMS, false);
+    for (; r + DEPTH_SUMS <= many->n; r += DEPTH_SUMS)
+        FN(taps_tile)(y + r * n, x + r * step, w, bias, lines, c, step, DEPTH_SUMS);
+    return r;
+}
+#endif
+
 /* even: every second place is read */
 V16_UNROLLED void FN(depth_run)(float *restrict y, size_t ldy, const float *restrict x,
                                 const float *restrict w, const float *restrict bias,

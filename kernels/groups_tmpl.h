@@ -38,6 +38,42 @@ static inline void FN(windows_turn)(float *to, const float *x, size_t x_group, s
         FN(square_turn)(to + 16 * r, 16, x + r, (ptrdiff_t) x_group);
 }
 
+#ifdef V8_WINDOWS
+/* Up to 8 groups beside each other with lanes along the places: nothing is turned. */
+V16_UNROLLED void FN(groups_places)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
+                                    const float *restrict bias, const struct kern_conv *c, size_t groups,
+                                    const bool whole)
+{
+    const uint32_t there = (1u << c->n) - 1;
+    const float *at[8];
+    v8 acc[8];
+    V16_UNROLL for (size_t g = 0; g < 8; g++) {
+        at[g] = x + (g < groups ? g : 0) * c->x_group;
+        acc[g] = v8_set1(bias && g < groups ? bias[g] : 0);
+    }
+    for (size_t k = 0, i = 0; k < c->n_taps; k++, i += (size_t) c->step, w += 16)
+        V16_UNROLL for (size_t g = 0; g < 8; g++) acc[g] =
+            v8_fma(v8_set1(w[g]), whole ? v8_load(at[g] + i) : v8_load_mask(at[g] + i, there), acc[g]);
+    V16_UNROLL for (size_t g = 0; g < 8; g++)
+        if (g < groups)
+            v8_store_n(y + g * ldy, acc[g], c->n);
+}
+
+static void FN(groups_windows)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
+                               const float *restrict bias, const struct kern_conv *c)
+{
+    for (size_t g = 0; g < c->n_groups; g += 8) {
+        const size_t left = c->n_groups - g, now = left < 8 ? left : 8;
+        const float *xg = x + g * c->x_group, *wg = w + g / 16 * 16 * c->n_taps + g % 16,
+                    *bg = bias ? bias + g : bias;
+        if (c->n == 8)
+            FN(groups_places)(y + g * ldy, ldy, xg, wg, bg, c, now, true);
+        else
+            FN(groups_places)(y + g * ldy, ldy, xg, wg, bg, c, now, false);
+    }
+}
+#endif
+
 static void FN(conv_groups_f32)(float *restrict y, size_t ldy, const float *restrict x,
                                 const float *restrict w, const float *restrict bias, size_t n_outs,
                                 const struct kern_conv_lines *lines, const struct kern_conv *c)
@@ -45,6 +81,12 @@ static void FN(conv_groups_f32)(float *restrict y, size_t ldy, const float *rest
     float in[16 * KERN_GROUPS_REACH], out[16 * 16]; /* a square, which is turned */
     const size_t reach = (c->n - 1) * c->stride + (c->n_taps - 1) * (size_t) c->step + 1;
     x += lines->line[0].x + c->first;
+#ifdef V8_WINDOWS
+    if (c->stride == 1 || c->n == 1) {
+        FN(groups_windows)(y, ldy, x, w, bias, c);
+        return;
+    }
+#endif
     for (size_t g = 0, now; g < c->n_groups; g += now, x += now * c->x_group, w += 16 * c->n_taps) {
         const size_t left = c->n_groups - g, behind = left > 16 ? left - 16 : 0;
         now = left < 16 ? left : 16;

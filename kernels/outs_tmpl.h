@@ -156,6 +156,53 @@ OUTS_ROW(outs_half_2, outs_half, 2)
 #undef OUTS_TAKE
 #undef OUTS_ROW
 
+#ifdef V8_WINDOWS
+/* A row of up to 8 places with lanes along them, 4 or 8 outputs beside each other, of which n_outs exist: nothing is turned. */
+V16_UNROLLED void FN(outs_places)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
+                                  size_t width, const float *restrict bias, size_t n_outs,
+                                  const struct kern_conv_lines *lines, const struct kern_conv *c, const int outs,
+                                  const bool whole)
+{
+    const uint32_t there = (1u << c->n) - 1;
+    v8 acc[8];
+    V16_UNROLL for (size_t o = 0; o < (size_t) outs; o++) acc[o] = v8_set1(bias && o < n_outs ? bias[o] : 0);
+    for (size_t l = 0; l < lines->n; l++) {
+        const float *xl = x + lines->line[l].x, *wl = w + lines->line[l].w * width;
+        for (size_t k = 0; k < c->n_taps; k++, xl += c->step, wl += width) {
+            const v8 in = whole ? v8_load(xl) : v8_load_mask(xl, there);
+            V16_UNROLL for (size_t o = 0; o < (size_t) outs; o++) acc[o] = v8_fma(v8_set1(wl[o]), in, acc[o]);
+        }
+    }
+    V16_UNROLL for (size_t o = 0; o < (size_t) outs; o++)
+        if (o < n_outs)
+            v8_store_n(y + o * ldy, acc[o], c->n);
+}
+
+/* Whether that pays: vectors along whole panels are turned quickly. */
+static bool FN(outs_are_short)(const struct kern_conv *c, size_t n_outs)
+{
+    return c->stride == 1 && c->n > 2 && c->n <= 8 && n_outs < 16;
+}
+
+static void FN(outs_short)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
+                           size_t width, const float *restrict bias, size_t n_outs,
+                           const struct kern_conv_lines *lines, const struct kern_conv *c)
+{
+    for (size_t o = 0, left; o < n_outs; o += 8) {
+        left = n_outs - o;
+#define PLACES(outs, whole)                                                                                          \
+    FN(outs_places)(y + o * ldy, ldy, x + c->first, w + o, width, bias ? bias + o : bias, left, lines, c, outs, whole)
+        if (left > 4 && c->n == 8)
+            PLACES(8, true);
+        else if (left > 4)
+            PLACES(8, false);
+        else
+            PLACES(4, false);
+#undef PLACES
+    }
+}
+#endif
+
 static void FN(conv_outs_f32)(float *restrict y, size_t ldy, const float *restrict x,
                               const float *restrict w, const float *restrict bias, size_t n_outs,
                               const struct kern_conv_lines *lines, const struct kern_conv *c)
@@ -165,6 +212,11 @@ static void FN(conv_outs_f32)(float *restrict y, size_t ldy, const float *restri
     for (size_t g = 0; g < c->n_groups; g++, x += c->x_group)
         for (size_t o = 0; o < n_outs; o += 16, w += width * lines->n_weights) {
             size_t now = n_outs - o < 16 ? n_outs - o : 16;
+#ifdef V8_WINDOWS
+            if (FN(outs_are_short)(c, now))
+                FN(outs_short)(y, ldy, x, w, width, bias, now, lines, c);
+            else
+#endif
             (half ? two ? FN(outs_half_2) : FN(outs_half_1) : two ? FN(outs_row_2) : FN(outs_row_1))
                 (y, ldy, x, w, bias, now, lines, c);
             y += now * ldy;

@@ -93,18 +93,16 @@ static void FN(program_load)(const struct kern_instr *s, float *restrict to,
     for (size_t r = 0; r < rows; r++)
         for (size_t i = n; i < ld; i++)
             to[r * ld + i] = 0;
-    for (size_t i = 0; i < n; i++, a += rows)
-        for (size_t r = 0; r < rows; r++)
-            to[r * ld + i] = a[r];
+    FN(move_turn)(to, (ptrdiff_t) ld, a, (ptrdiff_t) rows, rows, n);
 }
 
 static void FN(program_store)(const struct kern_instr *s, float *restrict to,
                               const float *restrict a)
 {
-    const size_t n = s->n, rows = s->rows, ld = s->ld;
-    for (size_t i = 0; i < n; i++, to += rows)
-        for (size_t r = 0; r < rows; r++)
-            to[r] = a[r * ld + i];
+    if (s->rows == 1)
+        FN(move_row)(to, a, s->n, 1, 1);
+    else
+        FN(move_turn)(to, (ptrdiff_t) s->rows, a, (ptrdiff_t) s->ld, s->n, s->rows);
 }
 
 static void FN(program_copy)(float *to, const float *a, size_t n)

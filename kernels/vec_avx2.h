@@ -409,6 +409,7 @@ V16_INLINE void v16_unzip(v16 a, v16 b, v16 *ret_even, v16 *ret_odd)
 }
 
 #define V8_MASKS
+#define V8_WINDOWS /* a load under a mask costs what another does */
 V16_INLINE v8 v8_load_mask(const float *p, uint32_t mask) { return load_mask8(p, mask); }
 
 #define V16_PARTS

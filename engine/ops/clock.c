@@ -181,6 +181,8 @@ static void frames_take(const struct kern *k, const struct pad_rows *r, unsigned
                         const unsigned char *x)
 {
     const size_t to = r->pulse * r->frame_bytes, from = r->window * r->frame_bytes;
+    if (x == y)
+        return;
     if (to == from) {
         memcpy(y, x, r->outer * to);
     } else if (to % 4 == 0 && from % 4 == 0 && to <= KERN_LANES * 4) {
@@ -216,12 +218,21 @@ static void pad_eval(const struct eval *e)
         for (int64_t p = 0; p < frames; p++) {
             int64_t k = pad_source(a, sum(first, p), n), at = sum(k, from);
             if (k >= 0 && at >= 0 && at < (int64_t) r.window)
-                memcpy(y + (size_t) p * r.frame_bytes, x + (size_t) at * r.frame_bytes,
-                       r.frame_bytes);
+                memmove(y + (size_t) p * r.frame_bytes, x + (size_t) at * r.frame_bytes,
+                        r.frame_bytes);
             else
                 pad_outside(e, a, &r, y + (size_t) p * r.frame_bytes, o, sum(first, p), n);
         }
     }
+}
+
+/* Where every frame is at its place already, only those outside the sequence are written. */
+static int pad_base(const struct node *n, unsigned o)
+{
+    const struct pulse_pad_attr *a = n->attr;
+    (void) o;
+    const bool stay = a->shift == sum(a->at.delay, a->before);
+    return stay && (a->mode == PULSE_PAD_CONSTANT || a->mode == PULSE_PAD_VALUES) ? IN_WINDOW : -1;
 }
 
 const struct op op_pulse_pad = {
@@ -235,6 +246,7 @@ const struct op op_pulse_pad = {
     .max_out = 1,
     .infer = pad_infer,
     .eval = pad_eval,
+    .base = pad_base,
     .help = "frames of a padded stream; what lies outside the sequence is filled",
 };
 
@@ -418,15 +430,17 @@ static void join_words(const struct kern *k, uint32_t *restrict w, const uint32_
 
 /* Rows that stay as long as they are, and most of which is kept: all moves on by what is fresh,
  * which is then put at the ends. */
-static void window_words(const struct kern *k, uint32_t *restrict w, const uint32_t *restrict s,
+static void window_words(const struct kern *k, uint32_t *w, const uint32_t *s,
                          const uint32_t *restrict x, const struct rows *r)
 {
     const size_t old = r->old / 4, fresh = r->fresh / 4, all = r->outer * old;
     if (all > fresh)
-        memcpy(w, s + fresh, (all - fresh) * sizeof *w);
+        memmove(w, s + fresh, (all - fresh) * sizeof *w);
     words_move(k, w + old - fresh, old, x, fresh, r->outer, fresh);
 }
 
+/* A window may lie where the old one does: what stays moves on within its row, or all rows at once.
+ */
 static void rows_join(const struct eval *e, const struct rows *r)
 {
     unsigned char *w = e->y[0];
@@ -437,7 +451,7 @@ static void rows_join(const struct eval *e, const struct rows *r)
         return;
     }
     for (size_t o = 0; o < r->outer; o++, w += r->kept + r->fresh, s += r->old, x += r->fresh) {
-        memcpy(w, s + r->old - r->kept, r->kept);
+        memmove(w, s + r->old - r->kept, r->kept);
         memcpy(w + r->kept, x, r->fresh);
     }
 }
@@ -463,6 +477,12 @@ static void window_eval(const struct eval *e)
     rows_join(e, &r);
 }
 
+static int window_base(const struct node *n, unsigned o)
+{
+    (void) n, (void) o;
+    return 0;
+}
+
 static rill_status window_infer(struct infer *c)
 {
     int64_t axis = ((const struct pulse_history_attr *) c->attr)->axis;
@@ -485,6 +505,7 @@ const struct op op_pulse_window = {
     .max_out = 1,
     .infer = window_infer,
     .eval = window_eval,
+    .base = window_base,
     .help = "the newest frames of a window, with those of this run",
 };
 

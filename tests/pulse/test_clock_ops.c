@@ -181,7 +181,7 @@ static void window_check(struct ops_test *t, int64_t old, int64_t fresh, int64_t
     const struct tensor *in[] = { ops_f32(t, 3, (int64_t[]) { OUTER, old, inner }, NULL),
                                   ops_f32(t, 3, (int64_t[]) { OUTER, fresh, inner }, NULL) };
     const size_t bytes = tensor_bytes(in[0]);
-    void *y[] = { ops_guarded(t, bytes) };
+    void *y[] = { ops_guarded(t, bytes), ops_guarded(t, bytes) };
     const void *x[] = { in[0]->data, in[1]->data };
     for (int k = 0; k < 2; k++)
         for (int64_t i = 0; i < tensor_count(in[k]); i++)
@@ -200,6 +200,60 @@ static void window_check(struct ops_test *t, int64_t old, int64_t fresh, int64_t
     ops_check(t, ops_guard_intact(y[0], bytes) && window_is(y[0], x[0], x[1], old, fresh, inner),
               "%lld of %lld frames of %lld numbers are other ones", (long long) fresh,
               (long long) old, (long long) inner);
+    memcpy(y[1], x[0], bytes);
+    const void *over[] = { y[1], x[1] };
+    e.x = over;
+    e.y = &y[1];
+    op_pulse_window.eval(&e);
+    ops_check(t, ops_guard_intact(y[1], bytes) && !memcmp(y[0], y[1], bytes),
+              "%lld of %lld frames of %lld numbers are other ones over the old window",
+              (long long) fresh, (long long) old, (long long) inner);
+    arena_drop(&t->arena);
+}
+
+/* Frames that stay at their places, of a sequence of 11 behind 3 and before 4 that are filled: over
+ * what they come from as beside it. */
+static void pad_check(struct ops_test *t, int mode)
+{
+    enum { RUNS = 8 };
+    const struct pulse_pad_attr a = { .at = { .pulse = WINDOW, .delay = 2, .length = 1 },
+                                      .axis = 1,
+                                      .before = 3,
+                                      .after = 4,
+                                      .shift = 5,
+                                      .mode = mode };
+    const struct node node = { .name = "n", .op = &op_pulse_pad, .attr = &a };
+    const int64_t head[] = { OUTER, 3, INNER }, tail[] = { OUTER, 4, INNER };
+    const bool values = mode == PULSE_PAD_VALUES;
+    const struct tensor *in[] = { ops_f32(t, 3, (int64_t[]) { OUTER, WINDOW, INNER }, NULL),
+                                  clock_draw(t), ops_f32(t, values ? 3 : 0, head, NULL),
+                                  ops_f32(t, 3, tail, NULL) };
+    const size_t bytes = tensor_bytes(in[0]);
+    void *apart[] = { ops_guarded(t, bytes) }, *over[] = { ops_guarded(t, bytes) };
+    t->what = "PulsePad";
+    for (unsigned k = 0; k < 4; k++)
+        for (int64_t i = 0; k != 1 && i < tensor_count(in[k]); i++)
+            ((float *) in[k]->data)[i] = (float) draw(1000);
+    for (int64_t r = 0; r < RUNS; r++) {
+        const int64_t clock[CLOCK_SIZE] = { r, 11 };
+        const void *x[] = { in[0]->data, clock, in[2]->data, in[3]->data };
+        struct eval e = { .node = &node,
+                          .attr = &a,
+                          .kern = &t->kern,
+                          .n_in = values ? 4 : 3,
+                          .n_out = 1,
+                          .in = in,
+                          .out = in,
+                          .x = x,
+                          .y = apart };
+        op_pulse_pad.eval(&e);
+        memcpy(over[0], x[0], bytes);
+        x[0] = over[0];
+        e.y = over;
+        op_pulse_pad.eval(&e);
+        ops_check(t, op_pulse_pad.base(&node, 0) == 0 && !memcmp(apart[0], over[0], bytes),
+                  "run %lld: other frames over what they come from", (long long) r);
+    }
     arena_drop(&t->arena);
 }
 
@@ -212,5 +266,7 @@ int main(void)
         for (int64_t fresh = 1; fresh <= old; fresh++)
             for (int64_t inner = 1; inner < 40; inner += 6)
                 window_check(&t, old, fresh, inner);
+    pad_check(&t, PULSE_PAD_CONSTANT);
+    pad_check(&t, PULSE_PAD_VALUES);
     return ops_end(&t);
 }
