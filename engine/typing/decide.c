@@ -4,6 +4,7 @@
 #define DEPTH_MAX 16
 #define ELEMENTS_MAX 16
 #define NUMBER_MAX ((int64_t) 1 << 40) /* beyond, sums might not fit */
+#define WHOLE_MAX ((int64_t) 1 << 24)  /* of floats, which f32 holds */
 
 /* Every element of a wire lies in lo..hi; an empty wire has any span. */
 struct span {
@@ -14,16 +15,28 @@ static bool span_of(const struct graph *g, uint32_t w, int depth, struct span *r
 
 static bool element_dim(struct dims *ds, const struct tensor *t, int64_t i, const struct dim **ret)
 {
+    if (dtype_is_float(t->type)) {
+        double v = tensor_get_f64(t, t->data, i);
+        *ret = dim_int(ds, v >= -WHOLE_MAX && v <= WHOLE_MAX ? (int64_t) v : 0);
+        return v == (double) dim_value(*ret);
+    }
     *ret = t->type == DTYPE_DIM ? ((const struct dim *const *) t->data)[i]
                                 : dim_int(ds, tensor_get_i64(t, t->data, i));
     return !dim_is_const(*ret) || (dim_value(*ret) < NUMBER_MAX && dim_value(*ret) > -NUMBER_MAX);
+}
+
+/* Floats that count frames, as long as they can. */
+static bool counts_in(enum dtype type)
+{
+    return type == DTYPE_F32 || type == DTYPE_F64;
 }
 
 static bool span_of_value(struct dims *ds, const struct tensor *t, struct span *ret)
 {
     int64_t n = tensor_count(t);
     const struct dim *d;
-    if ((t->type != DTYPE_DIM && !dtype_is_int(t->type)) || n < 1 || n > ELEMENTS_MAX)
+    if ((t->type != DTYPE_DIM && !dtype_is_int(t->type) && !counts_in(t->type)) || n < 1 ||
+        n > ELEMENTS_MAX)
         return false;
     for (int64_t i = 0; i < n; i++) {
         if (!element_dim(ds, t, i, &d))
@@ -74,6 +87,14 @@ bool node_gives_back(const struct node *n, const struct fact *in, const struct f
     return node_is_among(n, ids, sizeof ids / sizeof *ids) && fact_same(in, out);
 }
 
+/* A Cast that changes nothing, or makes floats of whole numbers. */
+static bool keeps_numbers(const struct node *n, const struct fact *in, const struct fact *out)
+{
+    return node_gives_back(n, in, out) ||
+        (counts_in(out->type) &&
+         (in->type == DTYPE_I64 || in->type == DTYPE_I32 || in->type == DTYPE_DIM));
+}
+
 static bool span_of(const struct graph *g, uint32_t w, int depth, struct span *ret)
 {
     if (w == WIRE_NONE || depth == DEPTH_MAX)
@@ -81,14 +102,16 @@ static bool span_of(const struct graph *g, uint32_t w, int depth, struct span *r
     const struct wire *wire = &g->wires[w];
     if (wire->fact.value)
         return span_of_value(g->dims, wire->fact.value, ret);
-    if (wire->node == WIRE_NONE || (wire->fact.type != DTYPE_I64 && wire->fact.type != DTYPE_I32))
+    if (wire->node == WIRE_NONE ||
+        (wire->fact.type != DTYPE_I64 && wire->fact.type != DTYPE_I32 &&
+         !counts_in(wire->fact.type)))
         return false;
     const struct node *n = &g->nodes[wire->node];
     if (node_is(n, OP_RANGE))
         return span_of_range(g, n, ret);
-    if ((node_is(n, OP_ADD) || node_is(n, OP_SUB)) && wire->fact.type == DTYPE_I64)
+    if ((node_is(n, OP_ADD) || node_is(n, OP_SUB)) && wire->fact.type != DTYPE_I32)
         return span_of_sum(g, n, depth + 1, ret);
-    if (node_is(n, OP_CAST) && !node_gives_back(n, &g->wires[n->in[0]].fact, &wire->fact))
+    if (node_is(n, OP_CAST) && !keeps_numbers(n, &g->wires[n->in[0]].fact, &wire->fact))
         return false;
     return (node_is(n, OP_CAST) || only_moves(n)) && span_of(g, n->in[0], depth + 1, ret);
 }

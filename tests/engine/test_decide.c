@@ -29,7 +29,7 @@ struct trial {
     struct line start, limit, add, other;
     int step, op;
     bool swap, moved; /* the range on the right; through a Reshape */
-    bool cast;        /* through a Cast to what it is */
+    enum dtype cast;  /* through a Cast to what it is, or both to floats; NONE: through none */
 };
 
 static const char *const ops[] = { "Less", "LessOrEqual", "Greater", "GreaterOrEqual" };
@@ -80,9 +80,9 @@ static uint32_t node(struct build *b, const char *op, uint32_t x, uint32_t y, ui
     return out;
 }
 
-static uint32_t cast_to_i64(struct build *b, uint32_t x)
+static uint32_t cast_to(struct build *b, enum dtype type, uint32_t x)
 {
-    static const struct attr to = { .name = "to", .kind = ATTR_INT, .i = DTYPE_I64 };
+    const struct attr to = { .name = "to", .kind = ATTR_INT, .i = type };
     const struct op *op = op_by_id(OP_CAST);
     void *attr = arena_alloc(&b->arena, op->attr_bytes);
     uint32_t out = graph_add_wire(&b->m.g, "cast", NULL);
@@ -103,10 +103,14 @@ static void graph_make(struct build *b, const struct trial *t)
                       number(b, (struct line) { 0, t->step }));
     r = node(b, "Add", r, number(b, t->add), WIRE_NONE);
     if (t->cast)
-        r = cast_to_i64(b, r);
+        r = cast_to(b, t->cast, r);
     if (t->moved)
         r = node(b, "Unsqueeze", r, graph_add_const(&b->m.g, "axes", shape), WIRE_NONE);
     uint32_t o = number(b, t->other);
+    if (t->cast == DTYPE_F32) /* as torch.full makes it: 0 and the size */
+        o = node(b, "Add",
+                 graph_add_const(&b->m.g, "zero", tensor_new(&b->arena, t->cast, 0, NULL)),
+                 cast_to(b, t->cast, o), WIRE_NONE);
     graph_add_output(&b->m.g, node(b, ops[t->op], t->swap ? o : r, t->swap ? r : o, WIRE_NONE));
 }
 
@@ -181,12 +185,14 @@ int main(void)
         rill_error err = { RILL_OK, "" };
         bool gone = false, ok = trial_run(&t, &gone, &err);
         decided += gone;
-        bool gone_too = false;
-        t.cast = true;
-        CHECK(trial_run(&t, &gone_too, &err) && gone_too == gone,
-              "graph %d: a Cast to what it is "
-              "hides what is compared",
-              i);
+        for (int k = 0; k < 2; k++) {
+            bool gone_too = false;
+            t.cast = k ? DTYPE_F32 : DTYPE_I64;
+            CHECK(trial_run(&t, &gone_too, &err) &&
+                      (gone_too == gone || (k && t.start.k)), /* a Range of a few sizes is sizes */
+                  "graph %d: a Cast to %s hides what is compared: %s", i, dtype_name(t.cast),
+                  err.text);
+        }
         CHECK(ok, "(%d*S + %d .. %d*S + %d by %d) + %d %s %d*S + %d, swapped %d: %s", t.start.k,
               t.start.c, t.limit.k, t.limit.c, t.step, t.add.c, ops[t.op], t.other.k, t.other.c,
               t.swap, err.text);
