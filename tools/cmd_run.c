@@ -693,10 +693,12 @@ const struct command cmd_run = {
     .usage = "[OPTIONS] MODEL",
     .summary = "run a model on any data, compare it, count its ops",
     .details =
-        "The whole graph runs, node by node, on data of any type: from files, or random. "
-        "With --compare the first wire that\n"
-        "differs is named, with place and values. States (--state, or those found by name) "
-        "are carried from step to step.\n"
+        "The whole graph runs, node by node and in one thread, on data of any type: from files, or "
+        "random. With --compare the\n"
+        "first wire that differs is named, with place and values. States (--state, or those found "
+        "by name) are carried from step\n"
+        "to step. Where data decides sizes, plans are made as it comes. Threads share the steps of "
+        "a plan: bench --threads.\n"
         "With --daemon or --socket the model runs in rilld as a stream of its ports, of any type, "
         "on data of whole sequences;\n"
         "what comes is what it gives here.\n"

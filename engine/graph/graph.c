@@ -111,6 +111,7 @@ struct node *graph_copy_node(struct graph *g, const struct node *n, const uint32
     struct node *made = graph_add_node(g, n->op, n->name, n->attr, in, n_in, out, n->n_out);
     if (made) {
         made->origin = n->origin;
+        made->claim = n->claim;
         made->body = n->body;
         made->n_body = n->n_body;
     }

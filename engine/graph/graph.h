@@ -50,6 +50,8 @@ struct graph;
 struct node {
     const char *name;   /* for messages: the file's node name, or the first output's name */
     const char *origin; /* for messages: what of the file it is part of; NULL: its name says it */
+    const char
+        *claim; /* the same: what it checks of the data, said where that fails; NULL: nothing */
     const struct op *op;
     const void *attr;   /* the op's own attribute struct, parsed */
     uint32_t *in, *out; /* wires */

@@ -176,10 +176,9 @@ static rill_status node_emit(const struct typer *t, struct scope *s, const struc
         if (n->out[i] != WIRE_NONE)
             s->map[n->out[i]] = out[i];
     }
-    struct node *made = graph_add_node(s->dst, n->op, n->name, n->attr, in, n_in, out, n->n_out);
+    struct node *made = graph_copy_node(s->dst, n, in, n_in, out);
     if (!made)
         return no_memory(t);
-    made->origin = n->origin;
     if (ret)
         *ret = made;
     return RILL_OK;

@@ -103,13 +103,11 @@ static void gqa_heads(struct emitter *e, struct attention *a)
 
 uint32_t attention_held(struct emitter *e, uint32_t off, const char *why)
 {
-    struct conversion *l = e->l;
-    const char *own = l->name;
+    struct graph *g = e->l->scope->g;
     const uint32_t of[] = { emit_list(e, 0), emit(e, "Abs", off) };
-    const char *name = arena_printf(l->r->arena, "%s: %s", own, why);
-    l->name = name ? name : own;
     uint32_t none = emit_with(e, "Gather", "axis", 0, of, 2);
-    l->name = own;
+    if (e->status == RILL_OK)
+        g->nodes[g->n_nodes - 1].claim = why;
     return emit(e, "ReduceMax", none, emit_list(e, 0));
 }
 
@@ -117,8 +115,8 @@ uint32_t attention_held(struct emitter *e, uint32_t off, const char *why)
  * that it stays as large. */
 static bool gqa_is_in_place(const struct conversion *l)
 {
-    return convert_has(l, GQA_PAST_K) && convert_output_keeps(l, 1, GQA_PAST_K, 2) &&
-        convert_output_keeps(l, 2, GQA_PAST_V, 2);
+    return convert_has(l, GQA_PAST_K) &&
+        (convert_output_keeps(l, 1, GQA_PAST_K, 2) || convert_output_keeps(l, 2, GQA_PAST_V, 2));
 }
 
 /* Frames in all, for each of the batch. */

@@ -735,6 +735,23 @@ def vendor_in_place():
     c.save()
 
 
+def vendor_shared():
+    """One cache in place that two nodes fill, and that a third fills behind the first; the file declares of the keys alone how large they are."""
+    c = Case("vendor_shared", 17)
+    q, k, v = (c.numbers(n, [1, 1, w]) for n, w in (("q", 64), ("k", 32), ("v", 32)))
+    shape = [1, 2, 10, 16]
+    cache = [c.input(f"past_{n}", shape, c.random.standard_normal(shape).astype("f4")) for n in "kv"]
+    for _, past in c.data[-2:]:
+        past[:, :, 4:] = 0
+    last, total = c.input("last", [1], np.array([4], "i4")), c.input("total", [], np.array(5, "i4"))
+    node = lambda q, k, cache: vendor(c, "GroupQueryAttention", q, k, v, *cache, last, total, outputs=3, num_heads=4, kv_num_heads=2)  # noqa: E731
+    first = node(q, k, cache)
+    for y in first, node(c.op("Neg", q), v, cache), node(q, v, first[1:]):
+        c.output(y[0])
+        c.output(y[1], shape)
+    c.save()
+
+
 def vendor_keys():
     """Heads that see no frame to come, with as many keys as queries, and with fewer."""
     c = Case("vendor_keys", 17)
@@ -1537,7 +1554,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
-         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_in_place, vendor_keys, vendor_masks, vendor_packs, vendor_fused, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
+         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_masks, vendor_packs, vendor_fused, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
          recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, loop_none, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, denormals]
 
 if __name__ == "__main__":
