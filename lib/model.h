@@ -68,6 +68,7 @@ struct rill_model {
     uint32_t latency_ms;    /* how late their outputs may be, the pulse with it; 0: not said */
     enum recurrent_weights recurrent;
     uint32_t first_pulse;     /* frames, or as models/conf.h says */
+    uint64_t set_as_read;     /* bit i: pair i of opts.set was taken as the file was read */
     const struct dim *stream; /* the symbol that counts input frames; NULL: a graph without time */
     struct model_port *inputs, *outputs; /* one per graph input and output; NULL: all tensors */
     rill_model_info info;

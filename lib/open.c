@@ -266,7 +266,14 @@ static rill_status nnef_read(struct opening *o, const char *file)
     const uint8_t *text;
     TRY(folder_read(&o->folder, file, a, nnef_limits_default.text_bytes, &text, &source.n, o->err));
     source.text = (const char *) text;
-    TRY(mgraph_from_nnef(&o->model->mgraph, a, o->model->dims, &source, NULL, o->err));
+    rill_status s = mgraph_from_nnef(&o->model->mgraph, a, o->model->dims, &source, NULL, o->err);
+    if (s == RILL_UNSUPPORTED && o->opts && o->opts->set && o->opts->stream) {
+        struct nnef_sizes sizes = { .set = o->opts->set, .stream = o->opts->stream };
+        source.sizes = &sizes;
+        s = mgraph_from_nnef(&o->model->mgraph, a, o->model->dims, &source, NULL, o->err);
+        o->model->set_as_read = sizes.taken;
+    }
+    TRY(s);
     return options_check(o);
 }
 

@@ -519,8 +519,10 @@ static rill_status transforms_run(struct transforming *r, const rill_model_opts 
     r->m->transforms = arena_array(&r->m->arena, struct transformed_model, n + 1);
     if (!r->m->transforms)
         return no_memory(r);
-    for (unsigned i = 0; o->set && o->set[i]; i++)
+    for (unsigned i = 0; o->set && o->set[i]; i++) {
         TRY(pair_set(r, o->set[i]));
+        r->set[r->n_set - 1].used |= i < 64 && r->m->set_as_read >> i & 1;
+    }
     TRY(transform_end(r, NULL));
     for (unsigned i = 0; i < n; i++) {
         TRY(spec_run(r, o->transforms[i]));

@@ -91,6 +91,7 @@ struct builder {
     nnef_cut *cut; /* NULL: there are no conditional parts */
     struct conf_option *options;
     uint32_t n_options;
+    struct nnef_sizes *sizes;
     const char *inside;  /* of the folder: "", or "submodel/" */
     struct graph *graph; /* of the text itself, not of bodies */
     struct quant *quants;

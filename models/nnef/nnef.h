@@ -14,6 +14,13 @@ struct pgraph;
 typedef rill_status nnef_cut(struct pgraph *ret, const struct mgraph *m, const struct dim *symbol,
                              struct arena *a, rill_error *reterr);
 
+/* "S=4*T": sizes of the text by the symbol that counts time, without which it may not be typed. */
+struct nnef_sizes {
+    const char *const *set; /* ends in NULL; others stand among them */
+    const char *stream;     /* that symbol */
+    uint64_t taken;         /* bit i: the text has the symbol of set[i] */
+};
+
 struct nnef_source {
     const char *file; /* name that messages begin with */
     const char *text;
@@ -22,6 +29,7 @@ struct nnef_source {
     nnef_cut *cut;         /* NULL: conditional parts are refused */
     struct conf_option *options; /* what model.conf says; those that the text asks for are marked */
     uint32_t n_options;
+    struct nnef_sizes *sizes; /* NULL: none is said */
 };
 
 /* Everything made lives in a, symbols in ds. Wires carry facts already. limits may be NULL. */

@@ -20,6 +20,24 @@ rill_status scope_bind(struct builder *b, struct scope *s, const char *name, str
     return binding_add(b, &s->names, &s->n_names, &s->cap_names, (struct binding) { name, v });
 }
 
+/* A symbol that is said to be a size of the stream's is that. */
+static rill_status symbol_take(struct builder *b, const char *name, struct val *ret)
+{
+    struct nnef_sizes *z = b->sizes;
+    const size_t n = strlen(name);
+    for (unsigned i = 0; z && z->set[i] && i < 64; i++) {
+        const struct dim *to, *of[2];
+        if (strncmp(z->set[i], name, n) != 0 || z->set[i][n] != '=')
+            continue;
+        TRY(dim_parse(b->dims, z->set[i] + n + 1, &to, b->err));
+        if (dim_symbols(to, of, 0, 2) != 1 || strcmp(dim_name(of[0]), z->stream) != 0)
+            continue;
+        *ret = val_of_dim(to);
+        z->taken |= UINT64_C(1) << i;
+    }
+    return RILL_OK;
+}
+
 rill_status symbol_add(struct builder *b, const char *name, struct val *ret)
 {
     const char *size = arena_printf(b->arena, "%s >= 0", name);
@@ -27,6 +45,7 @@ rill_status symbol_add(struct builder *b, const char *name, struct val *ret)
     if (!size || !ret->dim)
         return nnef_no_memory(b);
     TRY(dims_assert(b->dims, size, b->err));
+    TRY(symbol_take(b, name, ret));
     return binding_add(b, &b->symbols, &b->n_symbols, &b->cap_symbols,
                        (struct binding) { name, *ret });
 }

@@ -176,6 +176,7 @@ struct builder builder_of(struct arena *a, struct dims *ds, const struct nnef_do
                               .cut = source->cut,
                               .options = source->options,
                               .n_options = source->n_options,
+                              .sizes = source->sizes,
                               .inside = "",
                               .row_find = row_find,
                               .err = reterr };

@@ -85,6 +85,14 @@ printf '%s\n' "version 1.0;" "graph step(x, attn_cache) -> (y, next_att_cache)" 
 expect 0 "1 state found by name .*: attn_cache:next_att_cache" "$rill" run --steps 2 "$dir/wenet.nnef"
 expect 0 "input  x  *1 floats a frame" "$rill" inspect --state none --shape x=1,S --shape attn_cache=1,S --stream S "$dir/wenet.nnef"
 
+# a text that fits with a size of the stream's
+printf '%s\n' "version 1.0;" "graph fours(x) -> (y)" "{" "    x = external<scalar>(shape = [1, S]);" \
+    "    y = reshape(x, shape = [1, -1, 4]);" "}" >"$dir/fours.nnef"
+expect 3 "it would with S=4\*T, T being the stream's" "$rill" inspect "$dir/fours.nnef"
+expect 0 "^20 passed, 0 failed" "$rill" check --set 'S=4*T' --stream T "$dir/fours.nnef"
+expect 3 "symbol 'Q' was set, but neither" "$rill" check --set 'S=4*T' --set Q=7 --stream T "$dir/fours.nnef"
+expect 3 "does not fit" "$rill" check --set 'S=4*BAR' --stream T "$dir/fours.nnef"
+
 if [ -z "$RILL_SHARED" ] || [ ! -d "$RILL_SHARED/models" ]; then
     echo "stored references need shared_dir"
     skipped=1
