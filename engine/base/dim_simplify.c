@@ -45,8 +45,46 @@ static const struct dim *sum_into_choice(struct dims *ds, const struct lin *l)
     return dim_lattice(ds, kind, arg, choice->n);
 }
 
+/* Both operands of a are those of b and the same number more, in whatever order. */
+static bool operands_apart(struct dims *ds, const struct dim *a, const struct dim *b,
+                           int64_t *ret_more)
+{
+    for (unsigned turned = 0; turned < 2; turned++) {
+        const struct dim *more = dim_sub(ds, a->arg[0], b->arg[turned]);
+        if (dim_is_const(more) && more == dim_sub(ds, a->arg[1], b->arg[!turned])) {
+            *ret_more = more->value;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* k*min(a, b) + k*max(a - c, b - c) is k*(a + b - c): a sequence that was cut in two and joined is
+ * as long as it was. */
+static bool lin_join_choices(struct dims *ds, struct lin *l)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        for (unsigned j = 0; l->t[i]->kind == DIM_MIN && j < l->n; j++) {
+            const struct dim *least = l->t[i], *most = l->t[j];
+            const int64_t k = l->k[i];
+            int64_t more;
+            if (most->kind != DIM_MAX || l->k[j] != k || least->n != 2 || most->n != 2 ||
+                !operands_apart(ds, least, most, &more))
+                continue;
+            lin_remove(l, i > j ? i : j);
+            lin_remove(l, i > j ? j : i);
+            lin_add(l, k, least->arg[0]);
+            lin_add(l, k, least->arg[1]);
+            lin_add(l, -k, dim_int(ds, more));
+            return true;
+        }
+    return false;
+}
+
 const struct dim *dim_from_lin(struct dims *ds, struct lin *l)
 {
+    while (!l->bad && lin_join_choices(ds, l))
+        ;
     if (l->bad)
         return l->n == DIM_TERMS_MAX ? dims_fail(ds, RILL_LIMIT, "a sum of more than 64 terms")
                                      : dims_fail(ds, RILL_LIMIT, "a number is over 2^63");

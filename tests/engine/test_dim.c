@@ -515,9 +515,27 @@ static void check_bounds_dropped(void)
     dims_free(ds);
 }
 
+/* What was cut in two and joined is as long as it was. */
+static void check_joined(void)
+{
+    static const char *const pairs[][2] = {
+        { "min(1, T) + max(0, T - 1)", "T" },
+        { "5 - 3*min(T, 2*U) - 3*max(T - 4, 2*U - 4)", "17 - 3*T - 6*U" },
+        { "min(1, T) + max(0, T - 1) + min(2, T)", "T + min(2, T)" },
+    };
+    struct dims *ds = dims_new();
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        CHECK(parsed(ds, pairs[i][0]) == parsed(ds, pairs[i][1]), "%s: %s", pairs[i][0],
+              text(parsed(ds, pairs[i][0])));
+    CHECK(parsed(ds, "min(1, T) + max(0, T - 2)") != parsed(ds, "T - 1"), "another cut");
+    CHECK(parsed(ds, "min(1, T) - max(0, T - 1)") != parsed(ds, "T"), "a difference");
+    dims_free(ds);
+}
+
 int main(void)
 {
     check_bounds_dropped();
+    check_joined();
     test_random(-7, (const char *const[]) { NULL });
     test_random(0, (const char *const[]) { "S>=0", "T >= 0", "0 <= N", NULL });
     test_random(1,
