@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- outputs ---- */
 
@@ -56,6 +57,22 @@ static struct hear_part part_of(rill_plan *plan)
     return p;
 }
 
+/* One of several files of a recogniser does not hear alone. */
+static void folder_advise(const char *model, rill_error *err)
+{
+    char tokens[4096];
+    const char *name = strrchr(model, '/') ? strrchr(model, '/') + 1 : model;
+    const int folder = (int) (name - model);
+    struct stat st;
+    snprintf(tokens, sizeof tokens, "%.*stokens.txt", folder, model);
+    if (stat(model, &st) != 0 || !S_ISREG(st.st_mode) || stat(tokens, &st) != 0)
+        return;
+    const size_t at = strlen(err->text);
+    snprintf(err->text + at, sizeof err->text - at,
+             "; a recogniser is opened by its folder: --model %.*s", folder ? folder : 2,
+             folder ? model : "./");
+}
+
 static rill_status plan_open(rill_plan **ret, const char *model, const struct open_opts *o,
                              rill_model_info *ret_info, rill_error *err)
 {
@@ -67,6 +84,8 @@ static rill_status plan_open(rill_plan **ret, const char *model, const struct op
     rill_status s = open_pool(&opts.pool, o->threads, m, err);
     if (s == RILL_OK)
         s = rill_plan_new(ret, m, &opts, err);
+    if (s != RILL_OK)
+        folder_advise(model, err);
     rill_pool_free(opts.pool); /* the plan keeps it */
     rill_model_free(m);        /* the plan keeps it: info's strings stay */
     const unsigned n = s == RILL_OK ? rill_plan_ports(*ret, NULL, 0) : 0;

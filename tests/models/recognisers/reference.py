@@ -7,6 +7,7 @@ kaldi_native_fbank, onnxruntime, numpy.
     reference.py [ARCHIVE...]      those anew, the others as they were"""
 import glob
 import json
+import math
 import sys
 import tarfile
 import tempfile
@@ -37,6 +38,7 @@ def recogniser(folder, form, beam, joiner=JOINERS, hotwords=None, score=1.5, pen
     if glob.glob(f"{folder}/encoder*"):
         if hotwords:
             own.update(hotwords_file=hotwords, hotwords_score=score, modeling_unit="bpe", bpe_vocab=f"{folder}/bpe.vocab")
+        own.update(temperature_scale=1.0)       # of the probabilities it tells; 2 where nobody says
         return make.from_transducer(encoder=file_of(folder, "encoder*.onnx", form), decoder=file_of(folder, "decoder*.onnx", form),
                                     joiner=file_of(folder, joiner, form), max_active_paths=beam, blank_penalty=penalty, **own)
     if "wenet" in folder.name:
@@ -51,7 +53,7 @@ def given(**keys):
 
 
 def hear(r, audio, slower=1):
-    """(tokens, their times) of each text. slower: sherpa-onnx takes a frame of a CTC network for 40 ms; NeMo's are of 80."""
+    """(tokens, their times, the transducers' probabilities) of each text. slower: sherpa-onnx takes a frame of a CTC network for 40 ms; NeMo's are of 80."""
     x, rate = audio_read(audio)
     s = r.create_stream()
     s.accept_waveform(rate, x)
@@ -64,7 +66,8 @@ def hear(r, audio, slower=1):
             texts.append(r.get_result_all(s))
             r.reset(s)
     texts.append(r.get_result_all(s))
-    return [(list(t.tokens), [round(v * slower, 3) for v in t.timestamps]) for t in texts if t.tokens]
+    return [(list(t.tokens), [round(v * slower, 3) for v in t.timestamps],
+             [round(math.exp(v), 5) for v in t.ys_probs] if len(t.ys_probs) == len(t.tokens) else []) for t in texts if t.tokens]
 
 
 def plain_cases(folder, root):
@@ -72,11 +75,11 @@ def plain_cases(folder, root):
     for beam in (1, 2, 4) if any(folder.glob("encoder*")) else (1,):
         for name in AUDIO:
             if folder.name == "conv-emformer":
-                heard = [searched(folder, f"{root}/{name}", beam)]
+                heard = [(*searched(folder, f"{root}/{name}", beam), [])]
             else:
                 heard = hear(recogniser(folder, "f32", beam), f"{root}/{name}", 2 if "nemo-ctc" in folder.name else 1)
-            for tokens, times in heard:
-                yield dict(folder=folder.name, form="f32", beam=beam, audio=name, tokens=tokens, times=times)
+            for tokens, times, probs in heard:
+                yield dict(folder=folder.name, form="f32", beam=beam, audio=name, tokens=tokens, times=times, **given(probs=probs))
 
 
 def byte_cases(folder, root):
@@ -96,7 +99,7 @@ def endpoint_cases(folder, root, tmp, rule3_s=1e6):
     for beam, score in [(1, 0)] if is_ctc else [(1, 0), (2, 0), (4, 0), (4, 0.7)]:
         r = recogniser(folder, "f32", beam, "joiner-quiet.onnx", hotwords if score else None, score, endpoints=True, rule3_s=rule3_s)
         yield dict(folder=folder.name, form="f32", beam=beam, audio="gaps", **given(joiner=not is_ctc and "joiner-quiet.onnx", hotwords_score=score),
-                   **({} if rule3_s == 20 else dict(rule1_ms=2390, rule2_ms=1190, rule3_ms=0)), texts=[t for t, _ in hear(r, gaps)])
+                   **({} if rule3_s == 20 else dict(rule1_ms=2390, rule2_ms=1190, rule3_ms=0)), texts=[t for t, *_ in hear(r, gaps)])
 
 
 def biased_cases(folder, root, tmp):
@@ -107,7 +110,7 @@ def biased_cases(folder, root, tmp):
     pieces_write(str(folder))
     ways = [(1, 0, 2), (2, 0.7, 0), (2, 0.7, 2), (4, 0.7, 0), (4, 0.7, 2)]
     for beam, score, penalty in [(2, 0.7, 0), (4, 0.7, 0), (2, 5, 0), (4, 5, 0)] if folder.name == "nemo" else ways:
-        (tokens, _), = hear(recogniser(folder, "f32", beam, joiner, hotwords if score else None, score, penalty), f"{root}/{AUDIO[1]}")
+        (tokens, *_), = hear(recogniser(folder, "f32", beam, joiner, hotwords if score else None, score, penalty), f"{root}/{AUDIO[1]}")
         yield dict(folder=folder.name, form="f32", beam=beam, audio=AUDIO[1],
                    **given(joiner=joiner != JOINERS and joiner, hotwords_score=score, blank_penalty=penalty), tokens=tokens)
 

@@ -42,7 +42,7 @@ def conf_of(case):
 
 
 def texts_of(path, case, audio):
-    """Length of the recording, and the tokens and times of each text; None: it was refused."""
+    """Length of the recording, and the tokens, times and probabilities of each text; None: it was refused."""
     file_write(path + "/hotwords.txt", of_folder(HOTWORDS, case["folder"]))
     file_write(path + "/lm.arpa", of_folder(LM, case["folder"]))
     file_write(path + "/model.conf", conf_of(case))
@@ -53,7 +53,8 @@ def texts_of(path, case, audio):
     if r.returncode:
         return r.stderr, None
     said = json.loads(r.stdout)
-    return said["audio_s"], [[(w["text"].replace("\u2581", " ").strip(), round(w["start_s"], 3)) for w in s["words"]] for s in said["segments"]]
+    return said["audio_s"], [[(w["text"].replace("\u2581", " ").strip(), round(w["start_s"], 3), w["confidence"]) for w in s["words"]]
+                             for s in said["segments"]]
 
 
 def differ(got, wanted):
@@ -72,13 +73,19 @@ def wrong_in(case, length_s, texts):
     if texts is None:
         return length_s
     if "texts" in case:
-        return differ([[k for k, _ in t] for t in texts], [written(t) for t in case["texts"]])
+        return differ([[k for k, *_ in t] for t in texts], [written(t) for t in case["texts"]])
     got = [x for t in texts for x in t]
     if "times" not in case:
-        return differ([k for k, _ in got], written(case["tokens"]))
+        return differ([k for k, *_ in got], written(case["tokens"]))
     last_s = length_s - 0.04      # what is said behind the recording stands in its last frame
-    return differ([(k, min(t, last_s)) for k, t in got],
-                  [(k.strip(), min(t, last_s)) for k, t in zip(case["tokens"], case["times"]) if k not in SILENT])
+    wanted = [(k.strip(), min(t, last_s)) for k, t in zip(case["tokens"], case["times"]) if k not in SILENT]
+    return differ([(k, min(t, last_s)) for k, t, _ in got], wanted) or unsure(case, [p for *_, p in got])
+
+
+def unsure(case, got):
+    """Where probabilities of tokens are others than sherpa-onnx's, of whose case they are known; None: nowhere."""
+    wanted = [p for k, p in zip(case["tokens"], case.get("probs", [])) if k not in SILENT]
+    return differ([i for i, (p, q) in enumerate(zip(got, wanted)) if abs(p - q) > 1e-3], [])
 
 
 def tokens_check(tmp):
@@ -275,6 +282,13 @@ def others_check(tmp):
     check(code == 0 and "encoder-epoch-99-avg-1-chunk-16-left-64.int8.onnx is there, too" in said, "a name of two lines: %d %s" % (code, said[:300]))
 
 
+def alone_check(tmp):
+    """One file of several is no recogniser; its folder is."""
+    path = tmp + "/zipformer2"
+    code, said = run(RILL, "transcribe", "-m", name_of(path, "encoder"), WAV)
+    check(code == 3 and said.endswith("; a recogniser is opened by its folder: --model %s/\n" % path), "an encoder alone: %d %s" % (code, said))
+
+
 # ---- the same in other ways ----
 
 
@@ -331,5 +345,6 @@ with tempfile.TemporaryDirectory() as tmp:
     normal_check(tmp)
     nemo_check(tmp)
     others_check(tmp)
+    alone_check(tmp)
     daemon_check(tmp, ways_check(tmp))
 finish()
