@@ -69,22 +69,31 @@ static int64_t latest_output(const rill_model *m, const struct pgraph *g, const 
     return most;
 }
 
-/* The longest pulse with which no output is later than the model's latency_ms. */
+static bool latency_asked(const rill_model *m)
+{
+    return m->latency_ms || m->latency_frames;
+}
+
+/* The longest pulse with which no output is later than is asked for. */
 static rill_status frames_by_latency(const rill_model *m, const struct pgraph *least, int64_t *ret,
                                      rill_error *err)
 {
     const char *name = "";
-    int64_t all = frames_in(m, least, m->latency_ms), late = latest_output(m, least, &name);
+    int64_t all = m->latency_frames ? m->latency_frames : frames_in(m, least, m->latency_ms),
+            late = latest_output(m, least, &name);
     if (all == 0)
         return err_set(err, RILL_UNSUPPORTED,
-                       "a latency of %u ms is asked for, and the model states no sample rate",
+                       "a latency of %u ms is asked for, and the model states no sample rate; one "
+                       "in input frames is --latency 40frames",
                        m->latency_ms);
     if (late + least->pulse > all + 1)
         return err_set(
             err, RILL_UNSUPPORTED,
-            "a latency of %u ms is %lld frames: output '%s' is %lld late already, and the "
+            "a latency of %u %s is %lld frames: output '%s' is %lld late already, and the "
             "smallest pulse is %lld",
-            m->latency_ms, (long long) all, name, (long long) late, (long long) least->pulse);
+            m->latency_frames ? m->latency_frames : m->latency_ms,
+            m->latency_frames ? "frames" : "ms", (long long) all, name, (long long) late,
+            (long long) least->pulse);
     *ret = all - late + 1;
     return RILL_OK;
 }
@@ -96,7 +105,7 @@ static rill_status pulse_choose(const rill_model *m, const struct pgraph *least,
     struct choice list[CHOICES_MAX];
     unsigned n = 0, best = 0, k = 0;
     int64_t longest = frames_in(m, least, budget_ms ? budget_ms : PULSE_BUDGET_MS);
-    if (m->latency_ms && !budget_ms)
+    if (latency_asked(m) && !budget_ms)
         TRY(frames_by_latency(m, least, &longest, err));
     TRY(choices_make(m, least, longest, list, &n, err));
     for (unsigned i = 1; i < n; i++)
@@ -179,7 +188,8 @@ rill_status pgraph_chosen(struct pgraph *ret, const struct dgraph *t, const stru
     TRY(pgraph_from_dgraph(&least, t, symbol, pulse, c->opts, a, err));
     if (!pulse && symbol)
         TRY(pulse_choose(c->model, &least,
-                         c->budget_ms || c->model->latency_ms ? c->budget_ms : c->model->budget_ms,
+                         c->budget_ms || latency_asked(c->model) ? c->budget_ms
+                                                                 : c->model->budget_ms,
                          &pulse, err));
     if (pulse && pulse > least.pulse)
         TRY(pgraph_from_dgraph(&least, t, symbol, pulse, c->opts, a, err));

@@ -66,6 +66,7 @@ struct rill_model {
     int64_t reserve_frames; /* of states that grow; 0: none does */
     uint32_t threads;       /* that share a step of plans that have a pool and do not say; 0: all */
     uint32_t latency_ms;    /* how late their outputs may be, the pulse with it; 0: not said */
+    uint32_t latency_frames; /* the same in input frames, of models that state no rate */
     enum recurrent_weights recurrent;
     uint32_t first_pulse;     /* frames, or as models/conf.h says */
     uint64_t set_as_read;     /* bit i: pair i of opts.set was taken as the file was read */

@@ -35,14 +35,9 @@ static const struct dim *truth_not(struct dims *ds, const struct dim *a)
     return dim_sub(ds, dim_int(ds, 1), a);
 }
 
-static const struct dim *do_or(struct dims *ds, const struct dim *a, const struct dim *b)
-{
-    return dim_sub(ds, dim_add(ds, a, b), dim_mul(ds, a, b));
-}
-
 static const struct dim *do_xor(struct dims *ds, const struct dim *a, const struct dim *b)
 {
-    return dim_sub(ds, do_or(ds, a, b), dim_mul(ds, a, b));
+    return dim_sub(ds, truth_or(ds, a, b), dim_mul(ds, a, b));
 }
 
 /* Integer division truncates: the same as floor where nothing is negative. */
@@ -70,7 +65,7 @@ static combine *const combines[OP_COUNT] = {
     [OP_DIV] = do_div,         [OP_EQUAL] = dim_eq,
     [OP_MAX] = dim_max,        [OP_MIN] = dim_min,
     [OP_MOD] = do_mod,         [OP_MUL] = dim_mul,
-    [OP_OR] = do_or,           [OP_SUB] = dim_sub,
+    [OP_OR] = truth_or,           [OP_SUB] = dim_sub,
     [OP_XOR] = do_xor,
 };
 /* clang-format on */

@@ -4,12 +4,7 @@
 #define SPLITS_MAX 4 /* least and largest within one comparison */
 #define DECIDED_MAX 64
 
-static const struct dim *both(struct dims *ds, const struct dim *a, const struct dim *b)
-{
-    return dim_mul(ds, a, b);
-}
-
-static const struct dim *either(struct dims *ds, const struct dim *a, const struct dim *b)
+const struct dim *truth_or(struct dims *ds, const struct dim *a, const struct dim *b)
 {
     return dim_sub(ds, dim_add(ds, a, b), dim_mul(ds, a, b));
 }
@@ -45,7 +40,7 @@ static const struct dim *not_negative(const struct positions *ps, const struct d
     for (unsigned m = 0; m < of.n; m++) {
         const struct dim *one =
             not_negative(ps, dim_add(ds, rest, dim_mul_int(ds, of.arg[m], k)), splits + 1);
-        y = !y ? one : (all ? both : either)(ds, y, one);
+        y = !y ? one : (all ? dim_mul : truth_or)(ds, y, one);
     }
     return y;
 }

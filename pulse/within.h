@@ -5,6 +5,9 @@
 #define RILL_PULSE_WITHIN_H
 #include "pulse/positions.h"
 
+/* Of truth values. */
+const struct dim *truth_or(struct dims *ds, const struct dim *a, const struct dim *b);
+
 /* Whether a >= b: of the least or largest of what the length is among, each is compared. */
 const struct dim *within_ge(const struct positions *ps, const struct dim *a, const struct dim *b);
 

@@ -135,29 +135,33 @@ static rill_status declared_open(rill_model **ret, const char *name, const struc
     return step_model_open(ret, name, &d, &opts, reterr);
 }
 
-/* "40" or "40ms". */
-static rill_status latency_read(const char *text, uint32_t *ret, rill_error *err)
+/* "40" or "40ms", or "40frames" of the input. */
+static rill_status latency_read(const char *text, uint32_t *ret_ms, uint32_t *ret_frames,
+                                rill_error *err)
 {
     char *end;
     unsigned long v = strtoul(text, &end, 10);
-    bool unit = !*end || !strcmp(end, "ms");
-    if (*text < '0' || *text > '9' || !unit || v < 1 || v > 60000)
+    bool frames = !strcmp(end, "frames"), unit = !*end || !strcmp(end, "ms") || frames;
+    if (*text < '0' || *text > '9' || !unit || v < 1 || v > (frames ? INT32_MAX : 60000))
         return err_set(err, RILL_INVALID,
-                       "--latency '%.40s' is no number of milliseconds from 1 to 60000, as in 40ms",
+                       "--latency '%.40s' is no number of milliseconds from 1 to 60000, as in "
+                       "40ms, nor of input frames, as in 40frames",
                        text);
-    *ret = (uint32_t) v;
+    *(frames ? ret_frames : ret_ms) = (uint32_t) v;
     return RILL_OK;
 }
 
 rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o,
                      rill_error *reterr)
 {
-    uint32_t latency_ms = 0;
+    uint32_t latency_ms = 0, latency_frames = 0;
     if (o->latency)
-        TRY(latency_read(o->latency, &latency_ms, reterr));
+        TRY(latency_read(o->latency, &latency_ms, &latency_frames, reterr));
     TRY(declared_open(ret, name, o, reterr));
-    if (latency_ms)
+    if (o->latency) {
         (*ret)->latency_ms = latency_ms;
+        (*ret)->latency_frames = latency_frames;
+    }
     return RILL_OK;
 }
 

@@ -17,7 +17,7 @@ struct open_opts {
     struct opt_list transforms, sets, asserts;
     const char *stream;
     int64_t threads;     /* that share steps: THREADS_OPT; 0: as model.conf says */
-    const char *latency; /* "40ms": BUDGET_OPTS; NULL: not asked for */
+    const char *latency; /* "40ms", "40frames": BUDGET_OPTS; NULL: not asked for */
 };
 
 /* The same as a program gives them. */

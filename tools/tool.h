@@ -51,7 +51,8 @@ struct opt_real {
       "MS",     "how long a pulse that is chosen by its cost may last (default 20)" },             \
     {                                                                                              \
         "latency", 0, OPT_TEXT, &(open).latency, "MS",                                             \
-            "how late outputs may be, the pulse with it, as in 40ms: the pulse is chosen by that"  \
+            "how late outputs may be, the pulse with it, as in 40ms or 40frames: it is chosen by " \
+            "that"                                                                                 \
     }
 #define REAL_FROM_TO(to, least, most) (&(struct opt_real) { to, least, most })
 #define OPT_YEAR_S 31536000 /* the longest that a command is told to last */

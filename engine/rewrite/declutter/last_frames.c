@@ -5,6 +5,7 @@
 #include "engine/ops/attrs.h"
 #include "engine/rewrite/declutter/match.h"
 #include "engine/rewrite/declutter/passes.h"
+#include "engine/rewrite/declutter/put.h"
 
 /* The one bound of a Slice, as a size; NULL: there are several, or it is not known. */
 static const struct dim *bound_of(const struct graph *g, uint32_t w)
@@ -47,14 +48,12 @@ static bool copies_last(const struct graph *g, const struct node *n)
 }
 
 /* Pads of nothing but so many frames behind an axis. */
-static const struct tensor *pads_behind(const struct graph *g, int rank, int along,
-                                        const struct dim *frames)
+static uint32_t pads_behind(struct graph *g, int rank, int along, const struct dim *frames)
 {
-    const int64_t n = 2 * rank;
-    struct tensor *t = tensor_new(g->arena, DTYPE_DIM, 1, &n);
-    for (int i = 0; t && i < n; i++)
-        ((const struct dim **) t->data)[i] = i == rank + along ? frames : dim_int(g->dims, 0);
-    return t ? tensor_resolved(g->arena, t) : NULL;
+    const struct dim *pads[2 * RANK_MAX];
+    for (int i = 0; i < 2 * rank; i++)
+        pads[i] = i == rank + along ? frames : dim_int(g->dims, 0);
+    return put_sizes(g, "pads", pads, 2 * rank);
 }
 
 static rill_status pad_put(struct edit *e, uint32_t at, rill_error *reterr)
@@ -66,9 +65,9 @@ static rill_status pad_put(struct edit *e, uint32_t at, rill_error *reterr)
                                .kind = ATTR_STRINGS,
                                .strings = { 1, (const char *const[]) { "edge" } } };
     const int rank = g->wires[n->in[0]].fact.rank, along = axis_normalise(axis_of(n), rank);
-    const struct tensor *pads = pads_behind(g, rank, along, g->wires[n->in[1]].fact.shape[along]);
     void *attr = arena_alloc(g->arena, op->attr_bytes + 1);
-    const uint32_t in[2] = { n->in[0], pads ? graph_add_const(g, "pads", pads) : WIRE_NONE };
+    const uint32_t in[2] = { n->in[0],
+                             pads_behind(g, rank, along, g->wires[n->in[1]].fact.shape[along]) };
     if (in[1] == WIRE_NONE || !attr || !edit_inputs(e, at, in, 2))
         return err_set(reterr, RILL_NOMEM, "out of memory");
     TRY(attrs_parse(op, n->name, &edge, 1, attr, reterr));

@@ -16,6 +16,15 @@ rill_status put_wire(struct graph *g, const char *name, const struct fact *f, ui
     return *ret == WIRE_NONE ? no_memory(err) : RILL_OK;
 }
 
+uint32_t put_sizes(struct graph *g, const char *name, const struct dim *const *sizes, int64_t n)
+{
+    struct tensor *t = tensor_new(g->arena, DTYPE_DIM, 1, &n);
+    for (int64_t i = 0; t && i < n; i++)
+        ((const struct dim **) t->data)[i] = sizes[i];
+    const struct tensor *list = t ? tensor_resolved(g->arena, t) : NULL;
+    return list ? graph_add_const(g, name, list) : WIRE_NONE;
+}
+
 rill_status put_ints(struct graph *g, struct attr_ints list, uint32_t *ret, rill_error *err)
 {
     const int64_t n = list.n;

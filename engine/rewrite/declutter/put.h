@@ -8,6 +8,8 @@
 /* A wire of fact f without its value. */
 rill_status put_wire(struct graph *g, const char *name, const struct fact *f, uint32_t *ret,
                      rill_error *err);
+/* A list of sizes, integers where no symbol is in them; WIRE_NONE: no memory. */
+uint32_t put_sizes(struct graph *g, const char *name, const struct dim *const *sizes, int64_t n);
 rill_status put_ints(struct graph *g, struct attr_ints list, uint32_t *ret, rill_error *err);
 
 /* An op of default attributes (of Frame and Concat: none yet) that gives a tensor of fact f.

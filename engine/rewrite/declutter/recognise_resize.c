@@ -7,6 +7,7 @@
 #include "engine/ops/attrs.h"
 #include "engine/rewrite/declutter/match.h"
 #include "engine/rewrite/declutter/passes.h"
+#include "engine/rewrite/declutter/put.h"
 
 #include <math.h>
 
@@ -193,16 +194,6 @@ static bool resized_find(const struct graph *g, const struct node *n, int k, str
     return false;
 }
 
-static uint32_t size_put(struct graph *g, const struct dim *size)
-{
-    const int64_t one = 1;
-    struct tensor *t = tensor_new(g->arena, DTYPE_DIM, 1, &one);
-    if (!t)
-        return WIRE_NONE;
-    *(const struct dim **) t->data = size;
-    return graph_add_const(g, "sizes", tensor_resolved(g->arena, t));
-}
-
 static rill_status attr_make(struct graph *g, const char *name, int axis, void **ret,
                              rill_error *reterr)
 {
@@ -227,7 +218,7 @@ static rill_status resize_put(struct edit *e, uint32_t at, const struct resized 
 {
     struct graph *g = e->g;
     const struct picked *q = &r->left;
-    const uint32_t in[4] = { q->data, WIRE_NONE, WIRE_NONE, size_put(g, r->to) };
+    const uint32_t in[4] = { q->data, WIRE_NONE, WIRE_NONE, put_sizes(g, "sizes", &r->to, 1) };
     uint32_t out = graph_add_wire(g, g->nodes[at].name, &g->wires[q->gather->out[0]].fact);
     void *attr = NULL;
     TRY(attr_make(g, g->nodes[at].name, q->axis, &attr, reterr));

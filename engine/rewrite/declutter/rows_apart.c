@@ -6,6 +6,7 @@
 #include "engine/ops/attrs.h"
 #include "engine/rewrite/declutter/match.h"
 #include "engine/rewrite/declutter/passes.h"
+#include "engine/rewrite/declutter/put.h"
 
 struct rows {
     struct edit *e;
@@ -108,13 +109,7 @@ static uint32_t merged_of(const struct rows *r, const struct node *n, int *ret_a
 
 static uint32_t sizes_add(const struct rows *r, const struct fact *f)
 {
-    struct graph *g = r->e->g;
-    const int64_t rank = f->rank;
-    struct tensor *t = tensor_new(g->arena, DTYPE_DIM, 1, &rank);
-    for (int i = 0; t && i < f->rank; i++)
-        ((const struct dim **) t->data)[i] = f->shape[i];
-    const struct tensor *sizes = t ? tensor_resolved(g->arena, t) : NULL;
-    return sizes ? graph_add_const(g, "sizes", sizes) : WIRE_NONE;
+    return put_sizes(r->e->g, "sizes", f->shape, f->rank);
 }
 
 /* f with the first `axes` axes of x for its first one. */
