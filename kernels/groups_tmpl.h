@@ -39,24 +39,47 @@ static inline void FN(windows_turn)(float *to, const float *x, size_t x_group, s
 }
 
 #ifdef V8_WINDOWS
-/* Up to 8 groups beside each other with lanes along the places: nothing is turned. */
+/* Up to 8 groups beside each other with lanes along the places: nothing is turned. all: there are 8. */
 V16_UNROLLED void FN(groups_places)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
                                     const float *restrict bias, const struct kern_conv *c, size_t groups,
-                                    const bool whole)
+                                    const bool whole, const bool all)
 {
     const uint32_t there = (1u << c->n) - 1;
-    const float *at[8];
+    const size_t apart = c->x_group;
+    const float *low = x, *high = x + (all ? 4 * apart : 0);
     v8 acc[8];
-    V16_UNROLL for (size_t g = 0; g < 8; g++) {
-        at[g] = x + (g < groups ? g : 0) * c->x_group;
-        acc[g] = v8_set1(bias && g < groups ? bias[g] : 0);
-    }
-    for (size_t k = 0, i = 0; k < c->n_taps; k++, i += (size_t) c->step, w += 16)
-        V16_UNROLL for (size_t g = 0; g < 8; g++) acc[g] =
-            v8_fma(v8_set1(w[g]), whole ? v8_load(at[g] + i) : v8_load_mask(at[g] + i, there), acc[g]);
+    V16_UNROLL for (size_t g = 0; g < 8; g++) acc[g] = v8_set1(bias && g < groups ? bias[g] : 0);
+    for (size_t k = 0; k < c->n_taps; k++, low += c->step, high += c->step, w += 16)
+        V16_UNROLL for (size_t g = 0; g < 8; g++) {
+            const float *at = all ? (g < 4 ? low : high) + g % 4 * apart : low + (g < groups ? g : 0) * apart;
+            acc[g] = v8_fma(v8_set1(w[g]), whole ? v8_load(at) : v8_load_mask(at, there), acc[g]);
+        }
     V16_UNROLL for (size_t g = 0; g < 8; g++)
         if (g < groups)
             v8_store_n(y + g * ldy, acc[g], c->n);
+}
+
+/* One place of up to 8 groups, whose taps lie side by side: eight by eight they are turned in registers. */
+static void FN(groups_one)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
+                           const float *restrict bias, const struct kern_conv *c, size_t groups)
+{
+    v8 acc = bias ? v8_load_n(bias, groups) : v8_set1(0);
+    float each[8];
+    for (size_t k = 0, now; k < c->n_taps; k += now, x += now, w += 16 * now) {
+        v8 in[8];
+        now = c->n_taps - k < 8 ? c->n_taps - k : 8;
+        V16_UNROLL for (size_t g = 0; g < 8; g++) {
+            const float *at = x + (g < groups ? g : 0) * c->x_group;
+            in[g] = now == 8 ? v8_load(at) : v8_load_n(at, now);
+        }
+        v8_turn(in);
+        V16_UNROLL for (size_t i = 0; i < 8; i++)
+            if (i < now)
+                acc = v8_fma(v8_load(w + 16 * i), in[i], acc);
+    }
+    v8_store_n(each, acc, 8);
+    for (size_t g = 0; g < groups; g++)
+        y[g * ldy] = each[g];
 }
 
 static void FN(groups_windows)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,
@@ -66,10 +89,15 @@ static void FN(groups_windows)(float *restrict y, size_t ldy, const float *restr
         const size_t left = c->n_groups - g, now = left < 8 ? left : 8;
         const float *xg = x + g * c->x_group, *wg = w + g / 16 * 16 * c->n_taps + g % 16,
                     *bg = bias ? bias + g : bias;
-        if (c->n == 8)
-            FN(groups_places)(y + g * ldy, ldy, xg, wg, bg, c, now, true);
+        float *yg = y + g * ldy;
+        if (c->n == 1 && c->step == 1)
+            FN(groups_one)(yg, ldy, xg, wg, bg, c, now);
+        else if (now < 8)
+            FN(groups_places)(yg, ldy, xg, wg, bg, c, now, false, false);
+        else if (c->n == 8)
+            FN(groups_places)(yg, ldy, xg, wg, bg, c, now, true, true);
         else
-            FN(groups_places)(y + g * ldy, ldy, xg, wg, bg, c, now, false);
+            FN(groups_places)(yg, ldy, xg, wg, bg, c, now, false, true);
     }
 }
 #endif

@@ -181,7 +181,7 @@ V16_UNROLLED void FN(outs_places)(float *restrict y, size_t ldy, const float *re
 /* Whether that pays: vectors along whole panels are turned quickly. */
 static bool FN(outs_are_short)(const struct kern_conv *c, size_t n_outs)
 {
-    return c->stride == 1 && c->n > 2 && c->n <= 8 && n_outs < 16;
+    return c->stride == 1 && c->n > (n_outs > 8 ? 4 : 2) && c->n <= 8 && n_outs < 16;
 }
 
 static void FN(outs_short)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,

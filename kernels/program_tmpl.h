@@ -93,7 +93,13 @@ static void FN(program_load)(const struct kern_instr *s, float *restrict to,
     for (size_t r = 0; r < rows; r++)
         for (size_t i = n; i < ld; i++)
             to[r * ld + i] = 0;
-    FN(move_turn)(to, (ptrdiff_t) ld, a, (ptrdiff_t) rows, rows, n);
+    if (n >= 4) {
+        FN(move_turn)(to, (ptrdiff_t) ld, a, (ptrdiff_t) rows, rows, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++, a += rows)
+        for (size_t r = 0; r < rows; r++)
+            to[r * ld + i] = a[r];
 }
 
 static void FN(program_store)(const struct kern_instr *s, float *restrict to,

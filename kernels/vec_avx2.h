@@ -408,6 +408,25 @@ V16_INLINE void v16_unzip(v16 a, v16 b, v16 *ret_even, v16 *ret_odd)
     *ret_odd = (v16) { odd8(a.lo, a.hi), odd8(b.lo, b.hi) };
 }
 
+/* Lane l of vector r to lane r of vector l, of eight. */
+V16_INLINE void v8_turn(v8 *r)
+{
+    v8 ab[8], quads[8];
+    V16_UNROLL for (int i = 0; i < 8; i += 2) {
+        ab[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+        ab[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    }
+    V16_UNROLL for (int i = 0; i < 8; i += 4)
+        V16_UNROLL for (int j = 0; j < 2; j++) {
+            quads[i + 2 * j] = _mm256_shuffle_ps(ab[i + j], ab[i + 2 + j], 0x44);
+            quads[i + 2 * j + 1] = _mm256_shuffle_ps(ab[i + j], ab[i + 2 + j], 0xee);
+        }
+    V16_UNROLL for (int i = 0; i < 4; i++) {
+        r[i] = _mm256_permute2f128_ps(quads[i], quads[i + 4], 0x20);
+        r[i + 4] = _mm256_permute2f128_ps(quads[i], quads[i + 4], 0x31);
+    }
+}
+
 #define V8_MASKS
 #define V8_WINDOWS /* a load under a mask costs what another does */
 V16_INLINE v8 v8_load_mask(const float *p, uint32_t mask) { return load_mask8(p, mask); }
