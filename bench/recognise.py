@@ -20,13 +20,23 @@ PIECE_S, TAIL_S = 0.1, 0.66
 
 def options():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("model", type=Path)
+    p.add_argument("model")
     p.add_argument("recordings", type=Path)
     p.add_argument("--rill", default="rill")
     p.add_argument("--beam", type=int, default=0)
     p.add_argument("--limit", type=int, default=0)
     p.add_argument("--keep", type=Path)
-    return p.parse_args()
+    o = p.parse_args()
+    o.folder = Path(o.model)
+    return o
+
+
+def heard(*command):
+    """What rill prints; its own words where it fails."""
+    r = subprocess.run(command, capture_output=True, text=True)
+    if r.returncode:
+        raise SystemExit(r.stderr.strip() or f"{command[0]}: exit code {r.returncode}")
+    return json.loads(r.stdout)
 
 
 def recordings(o):
@@ -49,8 +59,7 @@ def by_rill(o, files, to):
     sums = Sums("rill", to)
     for f in files:
         beam = ["--beam", str(o.beam)] if o.beam else []
-        said = json.loads(subprocess.run([o.rill, "transcribe", "--json", *beam, "-m", str(o.model), str(f)], check=True,
-                                         capture_output=True, text=True).stdout)
+        said = heard(o.rill, "transcribe", "--json", *beam, "-m", o.model, str(f))
         (to / f"{f.stem}.txt").write_text(said["text"], encoding="utf-8")
         words = sum(len(s["words"]) for s in said["segments"])
         sums.audio_s += said["audio_s"]
@@ -66,12 +75,12 @@ def file_of(folder, pattern):
 
 def sherpa_recogniser(sherpa_onnx, o):
     make = sherpa_onnx.OnlineRecognizer
-    own = dict(tokens=str(o.model / "tokens.txt"), num_threads=1,
+    own = dict(tokens=str(o.folder / "tokens.txt"), num_threads=1,
                decoding_method="modified_beam_search" if o.beam > 1 else "greedy_search")
-    if any(o.model.glob("encoder*.onnx")):
-        return make.from_transducer(**{r: file_of(o.model, r + "*.onnx") for r in ("encoder", "decoder", "joiner")},
+    if any(o.folder.glob("encoder*.onnx")):
+        return make.from_transducer(**{r: file_of(o.folder, r + "*.onnx") for r in ("encoder", "decoder", "joiner")},
                                     max_active_paths=max(o.beam, 1), **own)
-    network = file_of(o.model, "*.onnx")
+    network = file_of(o.folder, "*.onnx")
     kind = onnx_meta(network).get("model_type")
     way = {"wenet_ctc": make.from_wenet_ctc, "EncDecHybridRNNTCTCBPEModel": make.from_nemo_ctc}.get(kind, make.from_zipformer2_ctc)
     return way(model=network, **own)
@@ -84,7 +93,7 @@ def onnx_meta(path):
 
 def slower(o):
     """Its times take a frame for 40 ms, also where it is of 80 (NeMo)."""
-    networks = sorted(o.model.glob("model*.onnx"))
+    networks = sorted(o.folder.glob("model*.onnx"))
     return int(onnx_meta(str(networks[0])).get("subsampling_factor", 4)) / 4 if networks else 1
 
 
@@ -126,16 +135,14 @@ def main():
         for f in files:
             shutil.copy(f.with_suffix(".txt"), ref)
         for name, way in (("rill", by_rill), ("sherpa", by_sherpa)):
-            if name == "sherpa" and not (o.model / "tokens.txt").exists():
+            if name == "sherpa" and not (o.folder / "tokens.txt").exists():
                 continue
             try:
                 sums = way(o, files, out / name)
             except ImportError as e:
                 print(f"{name}: {e}")
                 continue
-            rate = json.loads(subprocess.run([o.rill, "wer", "--json", str(ref), str(out / name)], check=True, capture_output=True,
-                                             text=True).stdout)
-            sums.row(rate)
+            sums.row(heard(o.rill, "wer", "--json", str(ref), str(out / name)))
 
 
 main()

@@ -26,7 +26,8 @@ rill_status tarball_check_name(const char *path, rill_error *reterr)
                                           ".tar.zst", ".zip", ".7z",      NULL };
     return ends_with(path, others)
         ? err_set(reterr, RILL_UNSUPPORTED,
-                  "archives of this kind are not read; .tar, .tar.gz and .tgz are")
+                  "archives of this kind are not read; .tar, .tar.gz and .tgz are, and the folder "
+                  "that it unpacks to")
         : RILL_OK;
 }
 

@@ -89,7 +89,7 @@ BAD = {  # and the words that say why
     "zeros.tar": (bytes(10240), "graph.nnef"),
     "text.tar": (GRAPH, "archive cannot be read"),
     "zip.tgz": (b"PK\3\4" + bytes(600), "archive cannot be read"),
-    "other.tar.xz": (WHOLE, "archives of this kind are not read; .tar, .tar.gz and .tgz are"),
+    "other.tar.xz": (WHOLE, "archives of this kind are not read; .tar, .tar.gz and .tgz are, and the folder that it unpacks to"),
     "none.tar": (tar(plain(("other.txt", b"x"))), "graph.nnef: the archive holds no such file"),
     "weights.tar": (tar(plain(("graph.nnef", PATCH))), "w.dat"),
 }

@@ -9,7 +9,7 @@ from counted import check, finish
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from gaps import HOTWORDS, LM, gaps_write, of_folder, pieces_write
 
-RILL, RILLD, SOURCE = sys.argv[1:4]
+RILL, RILLD, SOURCE = (os.path.abspath(a) for a in sys.argv[1:4])
 HERE = os.path.dirname(os.path.abspath(__file__))
 SILENT = ("<blk>", "<sos/eos>", "<unk>")
 WAV = SOURCE + "/tests/models/transducer/audio.wav"
@@ -318,6 +318,18 @@ def ways_check(tmp):
     return plain
 
 
+def script_check(tmp):
+    """bench/recognise.py, by a folder that is named from where one stands; what is refused is said in rill's words."""
+    os.mkdir(tmp + "/recordings")
+    shutil.copy(WAV, tmp + "/recordings/a.wav")
+    file_write(tmp + "/recordings/a.txt", "THE LAING\n")
+    for model, fails, words in (("./zipformer2", False, "of 2 words ("), ("./recordings", True, "graph.nnef: No such file")):
+        r = subprocess.run([sys.executable, SOURCE + "/bench/recognise.py", model, "recordings", "--rill", RILL], cwd=tmp, capture_output=True,
+                           text=True, timeout=300)
+        said = r.stdout + r.stderr
+        check(bool(r.returncode) == fails and words in said and "Traceback" not in said, "recognise.py %s: %s" % (model, said))
+
+
 def daemon_check(tmp, plain):
     conf = tmp + "/rilld.conf"
     file_write(conf, "[daemon]\nsocket = %s/s\ncontrol_socket = %s/c\n[models]\nmodel_path = %s\npreload = zipformer2\ncheck_timeout_s = 300\n" % (tmp, tmp, tmp))
@@ -346,5 +358,6 @@ with tempfile.TemporaryDirectory() as tmp:
     nemo_check(tmp)
     others_check(tmp)
     alone_check(tmp)
+    script_check(tmp)
     daemon_check(tmp, ways_check(tmp))
 finish()
