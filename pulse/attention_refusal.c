@@ -42,9 +42,23 @@ static bool lays_positions(const struct pulser *p, const struct node *n)
     return false;
 }
 
+/* Whether all sums over the keys of the section's wires are products: of weights that were no
+ * softmax. */
+static bool section_is_linear(const struct pulser *p, const struct section *s)
+{
+    for (uint32_t i = 0; i < p->src->n_nodes; i++) {
+        const struct node *n = &p->src->nodes[i];
+        static const enum op_id global[] = { OP_SOFTMAX, OP_LOG_SOFTMAX, OP_EXP, OP_REDUCE_MAX };
+        if (node_is_among(n, global, sizeof global / sizeof *global) && section_of_node(p, n) == s)
+            return false;
+    }
+    return true;
+}
+
 /* What stands over the scores of node n up to where they are read by something else than
  * element-wise ops, for people. */
-static void laid_over_print(const struct pulser *p, const struct node *n, char *buf, size_t cap)
+static void laid_over_print(const struct pulser *p, const struct node *n, bool linear, char *buf,
+                            size_t cap)
 {
     const struct node *at = only_consumer(p, n->out[0]), *laid = NULL;
     while (at && (at->op->flags & OP_POINTWISE) && at->n_out == 1) {
@@ -56,6 +70,12 @@ static void laid_over_print(const struct pulser *p, const struct node *n, char *
                  "; node '%.60s' (Trilu) cuts the scores themselves; multiply them by a Trilu of "
                  "ones, one for each side",
                  at->name);
+    else if (laid && linear)
+        snprintf(buf, cap,
+                 "; what node '%.60s' (%s) lays over it is neither 0 for keys further than 2048 "
+                 "away nor, up to each query's own frame, a number from 0 to 1 to the power of the "
+                 "distance",
+                 laid->name, laid->op->name);
     else if (laid)
         snprintf(buf, cap,
                  "; what node '%.60s' (%s) lays over it does not hide, by -inf or a number of -1e4 "
@@ -67,12 +87,16 @@ static void laid_over_print(const struct pulser *p, const struct node *n, char *
 
 static rill_status unmasked_refuse(const struct pulser *p, const struct node *n)
 {
-    char found[240] = "", why[400];
+    const struct section *s = n->n_out == 1 ? section_of(p, n->out[0]) : NULL;
+    const bool linear = s && section_is_linear(p, s);
+    char found[280] = "", why[480];
     if (n->n_out == 1)
-        laid_over_print(p, n, found, sizeof found);
+        laid_over_print(p, n, linear, found, sizeof found);
     snprintf(why, sizeof why,
-             "a mask that is a function of positions, laid over the product before its softmax, "
-             "would limit it to a window%s",
+             linear ? "no softmax reads the product, which a mask that is a function of positions "
+                      "would limit to a window%s"
+                    : "a mask that is a function of positions, laid over the product before its "
+                      "softmax, would limit it to a window%s",
              found);
     return scores_refuse(p, n, why);
 }
@@ -134,19 +158,6 @@ static rill_status unbounded_refuse(const struct pulser *p, const struct node *n
             return shown_refuse(p, undoes, section_key(p, undoes->in[at]), at);
     }
     return unmasked_refuse(p, n);
-}
-
-/* Whether all sums over the keys of the section's wires are products: of weights that were no
- * softmax. */
-static bool section_is_linear(const struct pulser *p, const struct section *s)
-{
-    for (uint32_t i = 0; i < p->src->n_nodes; i++) {
-        const struct node *n = &p->src->nodes[i];
-        static const enum op_id global[] = { OP_SOFTMAX, OP_LOG_SOFTMAX, OP_EXP, OP_REDUCE_MAX };
-        if (node_is_among(n, global, sizeof global / sizeof *global) && section_of_node(p, n) == s)
-            return false;
-    }
-    return true;
 }
 
 /* A mask that bounds what a query sees on one side only. */

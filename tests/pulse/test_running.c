@@ -5,6 +5,8 @@
 #include "pulse/running.h"
 #include "tests/pulse/oracle.h"
 
+#include <string.h>
+
 enum { WIDTH = 4 };
 enum form { MULTIPLIED, BEFORE, FILLED, OVER_SUM, EINSUM, N_FORMS };
 enum fall { POWERS, POWERS_BEFORE, EXPONENTS, AVERAGE, MEANS, N_FALLS };
@@ -100,8 +102,34 @@ static void sum_test(const char *name, gb_recipe *made_by, const void *ctx)
     oracle_close(&o);
 }
 
+/* What grows with the distance is refused for that, not for a softmax that is not there. */
+static void growing(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    uint32_t n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 1));
+    uint32_t at = GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1));
+    uint32_t far = GB(b, "Sub", "", GB(b, "Unsqueeze", "", at, gb_ints(b, 1)),
+                      GB(b, "Unsqueeze", "", at, gb_ints(b, 0)));
+    uint32_t grows = GB(b, "Pow", "", gb_scalar(b, 1.5f), GB(b, "Cast", "to=1", far));
+    uint32_t scores = GB(b, "MatMul", "", x, gb_transpose(b, x, "0,2,1"));
+    gb_output(b, GB(b, "MatMul", "", GB(b, "Mul", "", scores, grows), x));
+}
+
+static void test_growing(void)
+{
+    struct oracle o;
+    enum verdict v = oracle_open(&o, growing, NULL, NULL);
+    v = v == LAW_HOLDS ? oracle_pulse(&o, 1) : v;
+    oracle_check(v == LAW_REFUSED && strstr(o.err.text, "no softmax reads the product") &&
+                     strstr(o.err.text, "a number from 0 to 1"),
+                 "%s", o.err.text);
+    oracle_close(&o);
+}
+
 int main(void)
 {
+    test_growing();
     for (enum form form = 0; form < N_FORMS; form++)
         sum_test("a running sum", recipe, &form);
     for (enum fall fall = 0; fall < N_FALLS; fall++)
