@@ -184,12 +184,12 @@ static void multiple_print(struct infer *c, const struct fact *x, const struct d
     const char *name = m == 1 ? dim_name(symbols[0]) : NULL;
     const int64_t k = name ? reshape_multiple(c, x, shape, n, symbols[0]) : 0;
     if (k)
-        snprintf(ret, cap, "; it would with %.40s=%lld*%s, %s being the stream's", name,
-                 (long long) k, strcmp(name, "T") ? "T" : "U", strcmp(name, "T") ? "T" : "U");
+        snprintf(ret, cap, "; it would with --set %.40s=%lld*%s --stream %s", name, (long long) k,
+                 strcmp(name, "T") ? "T" : "U", strcmp(name, "T") ? "T" : "U");
     else
         snprintf(ret, cap,
-                 "; where a symbol is a multiple of something, set it so, as in S=4*T, "
-                 "T being the stream's");
+                 "; where a symbol is a multiple of something, set it so, as in --set S=4*T "
+                 "--stream T");
 }
 
 static rill_status reshape_refuse(struct infer *c, const struct fact *x,
