@@ -328,14 +328,22 @@ static bool one_unless_none(struct dims *ds, const struct dim *one, const struct
     return false;
 }
 
+/* Whether `most` is n, or 1 where n is 0: the last frame was cut off, and one put in front. */
+static bool one_at_least(const struct dim *most, const struct dim *n)
+{
+    const struct dim_parts x = dim_parts(most);
+    return x.form == DIM_FORM_MOST && x.n == 2 &&
+        ((dim_is(x.arg[0], 1) && x.arg[1] == n) || (dim_is(x.arg[1], 1) && x.arg[0] == n));
+}
+
 const struct dim *dim_broadcast(struct dims *ds, const struct dim *a, const struct dim *b)
 {
     if (a != b && !dim_is_bad(a) && !dim_is_bad(b)) {
         a = dim_refresh(ds, a);
         b = dim_refresh(ds, b);
-        if (one_unless_none(ds, a, b))
+        if (one_unless_none(ds, a, b) || one_at_least(a, b))
             return b;
-        if (one_unless_none(ds, b, a))
+        if (one_unless_none(ds, b, a) || one_at_least(b, a))
             return a;
     }
     return dim_lattice(ds, DIM_BROADCAST, (const struct dim *const[]) { a, b }, 2);

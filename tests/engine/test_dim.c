@@ -527,6 +527,10 @@ static void check_joined(void)
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         CHECK(parsed(ds, pairs[i][0]) == parsed(ds, pairs[i][1]), "%s: %s", pairs[i][0],
               text(parsed(ds, pairs[i][0])));
+    CHECK(dim_broadcast(ds, parsed(ds, "max(1, 2*T)"), parsed(ds, "2*T")) == parsed(ds, "2*T"),
+          "one at least");
+    CHECK(dim_broadcast(ds, parsed(ds, "max(2, T)"), parsed(ds, "T")) != parsed(ds, "T"),
+          "two at least");
     CHECK(parsed(ds, "min(1, T) + max(0, T - 2)") != parsed(ds, "T - 1"), "another cut");
     CHECK(parsed(ds, "min(1, T) - max(0, T - 1)") != parsed(ds, "T"), "a difference");
     dims_free(ds);
