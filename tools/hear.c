@@ -214,12 +214,13 @@ static rill_status parts_open(struct hear *h, const char *model, const struct he
 
 /* ---- sinks ---- */
 
-static rill_status sink_opts_of(rill_sink_opts *ret, const rill_plan *p, unsigned port,
-                                const struct hear_opts *o, rill_error *err)
+static rill_status sink_opts_of(rill_sink_opts *ret, struct hear *h, const rill_plan *p,
+                                unsigned port, const struct hear_opts *o, rill_error *err)
 {
     TRY(rill_sink_defaults(ret, p, port, err));
     ret->beam = o->beam ? (uint32_t) o->beam : ret->beam;
     if (ret->kind == RILL_PORT_TRANSDUCER) {
+        h->has_transducer = true;
         ret->hotwords = o->hotwords ? o->hotwords : ret->hotwords;
         ret->lm = o->lm ? o->lm : ret->lm;
         ret->lm_scale = o->lm_scale ? (float) *o->lm_scale : ret->lm_scale;
@@ -236,7 +237,7 @@ static rill_status ear_open(struct hear *h, unsigned part, unsigned port, const 
 {
     struct hear_ear *e = &h->ears[h->n_ears];
     rill_sink_opts so = { .struct_bytes = sizeof so };
-    TRY(sink_opts_of(&so, h->parts[part].plan, port, o, err));
+    TRY(sink_opts_of(&so, h, h->parts[part].plan, port, o, err));
     *e = (struct hear_ear) { .part = part, .port = port };
     TRY(rill_sink_new(&e->sink, h->parts[part].plan, port, &so, err));
     h->n_ears++;
@@ -249,7 +250,7 @@ static rill_status ear_listen(struct hear *h, struct hear_ear *e, unsigned k,
     struct hear_part words = part_of(h->words[k]);
     unsigned port = (unsigned) port_find(&words, RILL_PORT_CTC);
     rill_sink_opts so = { .struct_bytes = sizeof so };
-    TRY(sink_opts_of(&so, words.plan, port, o, err));
+    TRY(sink_opts_of(&so, h, words.plan, port, o, err));
     TRY(rill_sink_listen(e->sink, words.plan, port, &so, err));
     h->words_ports[k] = words.ports[port];
     e->listens = true;
@@ -308,7 +309,12 @@ static rill_status sinks_open(struct hear *h, const struct hear_opts *o, rill_er
     }
     h->audio_port = port_find(&h->parts[0], RILL_PORT_AUDIO);
     h->frames = tool_alloc(most);
-    return words_open(h, o, err);
+    TRY(words_open(h, o, err));
+    return h->has_transducer || !(o->hotwords || o->lm || o->blank_penalty)
+        ? RILL_OK
+        : err_set(err, RILL_INVALID,
+                  "'%s' has no transducer, which hotwords, an lm and a blank penalty are for",
+                  h->info.name);
 }
 
 rill_status hear_open(struct hear *h, const char *model, const struct hear_opts *o,

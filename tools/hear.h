@@ -55,6 +55,7 @@ struct hear {
     rill_plan *words[HEAR_WORDS_MAX]; /* recognisers behind the detector */
     rill_port words_ports[HEAR_WORDS_MAX];
     unsigned n_words;
+    bool has_transducer;
     unsigned rate;      /* of the audio */
     uint64_t n_samples; /* heard */
     float *frames;
