@@ -122,10 +122,10 @@ static rill_status role_missing(const struct recogniser *r, enum role role)
     static const char *const pattern[N_ROLES] = { "encoder*.onnx", "decoder*.onnx", "joiner*.onnx",
                                                   "ctc*.onnx or model*.onnx" };
     return err_set(r->err, RILL_IO,
-                   "its %s is missing: expected a file %s; there is %.120s. A recogniser is "
+                   "its %s is missing: expected a file %s; there is %.100s. A recogniser is "
                    "encoder*.onnx, decoder*.onnx, joiner*.onnx and tokens.txt, or ctc*.onnx (or "
-                   "model*.onnx) and tokens.txt; decoders that attend to all of an utterance "
-                   "(Whisper, Moonshine, paraformer) are not taken",
+                   "model*.onnx) and tokens.txt; decoders of whole utterances (Whisper, "
+                   "Moonshine, paraformer) are not taken",
                    role_names[role], pattern[role], onnx_names(r));
 }
 
