@@ -67,18 +67,26 @@ static rill_status emit_same(struct pulser *p, const struct node *n, const uint3
     return RILL_OK;
 }
 
-/* What only moves axes moves those of a padded sequence and of the one inside alike. */
+/* What only moves axes, or parts others, does so to a padded sequence and to the one inside
+ * alike. */
 static rill_status padded_move(struct pulser *p, const struct node *n, uint32_t *in, int to)
 {
-    static const enum op_id movers[] = { OP_SQUEEZE, OP_TRANSPOSE, OP_UNSQUEEZE };
+    static const enum op_id movers[] = { OP_SPLIT, OP_SQUEEZE, OP_TRANSPOSE, OP_UNSQUEEZE };
     bool moves = node_is_among(n, movers, sizeof movers / sizeof *movers);
     if (!moves || !p->padded[n->in[0]].is || p->padded[n->in[0]].mode == PULSE_PAD_VALUES)
         return RILL_OK;
     struct padded q = p->padded[n->in[0]];
+    uint32_t *out = arena_array(p->arena, uint32_t, n->n_out + 1);
+    if (!out)
+        return pulser_no_memory(p);
     in[0] = q.inner.wire;
-    TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, &q.inner.wire, 1));
+    TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, out, n->n_out));
     q.inner.sf.axis = to;
-    p->padded[n->out[0]] = q;
+    for (unsigned k = 0; k < n->n_out; k++) {
+        q.inner.wire = out[k];
+        if (n->out[k] != WIRE_NONE)
+            p->padded[n->out[k]] = q;
+    }
     return RILL_OK;
 }
 

@@ -311,6 +311,19 @@ static void cut_behind(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Conv", "", x, gb_weights(b, 3, 2, 2, 4)));
 }
 
+/* Causal convolutions over the halves of what is padded. */
+static void halves(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_pad(b, gb_input(b, "x", 3, 1, 4, GB_TIME), 3, 2, "constant", 2, 0), y[2];
+    const uint32_t in[] = { x, gb_ints(b, 2, 2) };
+    struct node *n = gb_node(b, "Split", "axis=1", in, 2, 2);
+    for (int k = 0; n && k < 2; k++)
+        y[k] = GB(b, "Conv", "", n->out[k], gb_weights(b, 3, 2, 2, 3));
+    if (n)
+        gb_output(b, GB(b, "Add", "", y[0], y[1]));
+}
+
 /* A frame that is read, but so faintly that it changes nothing. */
 static void faint(struct gb *b, const void *ctx)
 {
@@ -332,6 +345,7 @@ static void test_reads(void)
                  { "2 gathered", windows_gathered, &two },
                  { "5 gathered", windows_gathered, &five },
                  { "cut behind", cut_behind, NULL },
+                 { "halves", halves, NULL },
                  { "faint", faint, NULL } };
     static const int64_t lengths[] = { 3, 4, 9, 30, -1 };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
