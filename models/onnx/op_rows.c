@@ -148,7 +148,7 @@ static const struct op_row rows[] = {
     AXES("ReduceSum", 12),
     AXES("ReduceSumSquare", 17),
     SINCE("Reshape", 5),
-    UNTIL("Resize", 10, 10, up_resize_10, "asymmetric, floor"),
+    UNTIL("Resize", 10, 10, up_resize_10, "asymmetric; the nearest is above where it shrinks"),
     SAME("ReverseSequence"),
     SAME("RoiAlign"),
     MADE("RotaryEmbedding", 23, up_rotary, "Mul, Add, Sub, Concat"),

@@ -86,27 +86,65 @@ rill_status up_topk_1(struct conversion *l)
     return convert_input(l, 1, w);
 }
 
-/* The ways of Upsample and of the first Resize: pixels are not centred, the nearest is the one
- * below. */
-static rill_status resize_old(struct conversion *l)
+/* The ways of Upsample and of the first Resize: pixels are not centred. */
+static rill_status resize_old(struct conversion *l, const char *near)
 {
+    if (!convert_has(l, 1))
+        return convert_fail(l, RILL_MALFORMED, "input 1 (scales) is missing");
     TRY(convert_set_text(l, "coordinate_transformation_mode", "asymmetric"));
-    TRY(convert_set_text(l, "nearest_mode", "floor"));
+    TRY(convert_set_text(l, "nearest_mode", near));
     uint32_t scales = l->in[1];
     TRY(convert_input(l, 1, WIRE_NONE));
     return convert_input(l, 2, scales);
 }
 
+static bool resize_is_nearest(struct conversion *l)
+{
+    const struct attr *mode = convert_attr(l, "mode");
+    return !mode || (mode->kind == ATTR_STRINGS && !strcmp(mode->strings.v[0], "nearest"));
+}
+
+struct scale_kinds {
+    bool grow, shrink;
+};
+
+/* Unknown scales are of both kinds. */
+static struct scale_kinds resize_scales(const struct conversion *l)
+{
+    const struct tensor *t = convert_has(l, 1) ? l->scope->g->wires[l->in[1]].fact.value : NULL;
+    struct scale_kinds ret = { !t, !t };
+    for (int64_t i = 0; t && dtype_is_float(t->type) && i < tensor_count(t); i++) {
+        double s = tensor_get_f64(t, t->data, i);
+        ret.grow |= s > 1;
+        ret.shrink |= s < 1;
+    }
+    return ret;
+}
+
+/* Of opset 10 the nearest is the one below along axes that grow, the one above along those that
+ * shrink: where there are both, one after the other. */
 rill_status up_resize_10(struct conversion *l)
 {
-    if (!convert_has(l, 1))
-        return convert_fail(l, RILL_MALFORMED, "input 1 (scales) is missing");
-    return resize_old(l);
+    enum { IN_X, IN_SCALES = 2, N_IN };
+    const struct scale_kinds have = resize_scales(l);
+    const bool above = have.shrink && resize_is_nearest(l);
+    TRY(resize_old(l, above && !have.grow ? "ceil" : "floor"));
+    if (!above || !have.grow)
+        return RILL_OK;
+    uint32_t one, larger, smaller, grown = WIRE_NONE;
+    TRY(convert_float(l, 1, l->in[IN_SCALES], &one));
+    TRY(convert_binary(l, "Max", l->in[IN_SCALES], one, &larger));
+    TRY(convert_binary(l, "Min", l->in[IN_SCALES], one, &smaller));
+    const uint32_t in[N_IN] = { l->in[IN_X], WIRE_NONE, larger };
+    TRY(convert_emit(l, "Resize", l->attr, l->n_attr, in, N_IN, &grown, 1));
+    TRY(convert_input(l, IN_X, grown));
+    TRY(convert_input(l, IN_SCALES, smaller));
+    return convert_set_text(l, "nearest_mode", "ceil");
 }
 
 rill_status up_upsample_9(struct conversion *l)
 {
-    return up_resize_10(l);
+    return resize_old(l, "floor");
 }
 
 rill_status up_upsample_7(struct conversion *l)
@@ -121,7 +159,7 @@ rill_status up_upsample_7(struct conversion *l)
         return no_memory(l->r);
     convert_attr_drop(l, "scales");
     TRY(convert_input(l, 1, w));
-    return resize_old(l);
+    return up_upsample_9(l);
 }
 
 /* An element type by the format's number becomes the engine's: by name where it wants a choice. */

@@ -1537,6 +1537,21 @@ def decoder_greedy():
     c.save()
 
 
+# ---- forms of old opsets ----
+
+def resize_10():
+    """Axes that grow take the element below, those that shrink the one above."""
+    c = Case("resize_10", 10)
+    rows = c.input("rows", [1, 1, 2, 4], np.arange(1, 9, dtype="f4").reshape(1, 1, 2, 4))
+    for scales in [1, 1, .6, .6], [1, 1, .5, .75], [1, 1, .7, 1.7], [1, 1, 2, 1.5], [1, 1, 1, .99]:
+        c.output(c.op("Resize", rows, c.const(scales, "f4"), mode="nearest"))
+    x = c.numbers("x", ["N"], 10)
+    for scale in .3, .4, .6, .75, 1.25:
+        c.output(c.op("Resize", x, c.const([scale], "f4"), mode="nearest"))
+    c.output(c.op("Resize", rows, c.const([1, 1, .6, .6], "f4"), mode="linear"))
+    c.save()
+
+
 # ---- numbers below the normal ones ----
 
 def denormals():
@@ -1555,7 +1570,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_masks, vendor_packs, vendor_fused, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
-         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, loop_none, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, denormals]
+         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, loop_none, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, resize_10, denormals]
 
 if __name__ == "__main__":
     for case in CASES:
