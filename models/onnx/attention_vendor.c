@@ -213,7 +213,19 @@ rill_status up_group_query_attention(struct conversion *l)
     return e.status;
 }
 
-/* ---- RotaryEmbedding: inputs in another order, one position for all frames ---- */
+/* ---- RotaryEmbedding: inputs in another order ---- */
+
+/* Places that count on from the one that is given, the same for all of the batch. */
+static rill_status positions_from(struct conversion *l, uint32_t first, uint32_t *ret)
+{
+    struct emitter e = { l, RILL_OK };
+    const int rank = convert_rank(l, 0);
+    const int axis = rank == 3 || (rank < 0 && convert_int(l, "num_heads", 0)) ? 1 : 2;
+    uint32_t frames = emit_range(&e, emit_sizes(&e, l->in[0], axis, axis + 1));
+    uint32_t at = emit(&e, "Add", emit_cast(&e, first, DTYPE_I64), frames);
+    *ret = emit(&e, "Unsqueeze", at, emit_list(&e, 0));
+    return e.status;
+}
 
 rill_status up_vendor_rotary(struct conversion *l)
 {
@@ -221,9 +233,14 @@ rill_status up_vendor_rotary(struct conversion *l)
     TRY(convert_inputs_check(l, 4, 4, 0xf));
     TRY(attention_attrs_absent(l, absent, 1));
     const float scale = convert_float_of(l, "scale", 1);
-    if (!(scale >= 1 && scale <= 1) || convert_rank(l, 1) != 2)
-        return convert_fail(l, RILL_UNSUPPORTED, "wants positions of known rank 2, and no scale");
-    const uint32_t positions = l->in[1];
+    const int rank = convert_rank(l, 1);
+    if (!(scale >= 1 && scale <= 1) || (rank != 1 && rank != 2))
+        return convert_fail(
+            l, RILL_UNSUPPORTED,
+            "wants position_ids of known rank, [1] or [batch, frames], and no scale");
+    uint32_t positions = l->in[1];
+    if (rank == 1)
+        TRY(positions_from(l, positions, &positions));
     memmove(&l->in[1], &l->in[2], 2 * sizeof *l->in);
     l->in[3] = positions;
     return up_rotary(l);

@@ -685,6 +685,19 @@ def rotary():
     c.save(run_reference)
 
 
+def vendor_rotary():
+    """Places that count on from one, of heads side by side and apart, and places that are given."""
+    c = Case("vendor_rotary", 17)
+    x, apart = c.numbers("x", [2, "S", 24], 2, 5, 24), c.numbers("apart", [2, 3, "S", 8], 2, 3, 5, 8)
+    angles = c.random.standard_normal((16, 4))
+    cos, sin = c.const(np.cos(angles), "f4"), c.const(np.sin(angles), "f4")
+    first, at = c.input("first", [1], np.array([6], "i8")), c.input("at", [2, "S"], c.random.integers(0, 16, (2, 5)))
+    for positions in first, at:
+        c.output(vendor(c, "RotaryEmbedding", x, positions, cos, sin, num_heads=3, interleaved=1))
+        c.output(vendor(c, "RotaryEmbedding", apart, positions, cos, sin))
+    c.save()
+
+
 def causal_conv():
     """With a state that comes and goes, and without."""
     c = Case("causal_conv", 27)
@@ -1552,6 +1565,21 @@ def resize_10():
     c.save()
 
 
+def pool_10(name, opset):
+    """Windows that hang over: until opset 18 their mean is of the whole window, then of what lies within the pads."""
+    def make():
+        c = Case(name, opset)
+        x, plane = c.numbers("x", [1, 2, "N"], 1, 2, 12), c.numbers("plane", [1, 2, 9, 12])
+        for kernel, stride, pads in (3, 2, [1, 1]), (3, 2, [0, 0]), (5, 3, [2, 2]), (4, 3, [1, 2]), (2, 3, [0, 1]), (2, 5, [1, 0]):
+            c.output(c.op("AveragePool", x, kernel_shape=[kernel], strides=[stride], pads=pads, ceil_mode=1, count_include_pad=1))
+        c.output(c.op("AveragePool", plane, kernel_shape=[3, 4], strides=[2, 3], pads=[1, 1, 1, 1], ceil_mode=1, count_include_pad=1))
+        c.output(c.op("AveragePool", plane, kernel_shape=[3, 4], strides=[2, 3], ceil_mode=1))
+        c.output(c.op("AveragePool", x, kernel_shape=[5], strides=[4], auto_pad="VALID", ceil_mode=1, count_include_pad=1))
+        c.save()
+    make.__name__ = name
+    return make
+
+
 # ---- numbers below the normal ones ----
 
 def denormals():
@@ -1569,8 +1597,8 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
-         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_masks, vendor_packs, vendor_fused, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
-         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, loop_none, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, resize_10, denormals]
+         index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_masks, vendor_packs, vendor_fused, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
+         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, loop_none, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, resize_10, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
 
 if __name__ == "__main__":
     for case in CASES:

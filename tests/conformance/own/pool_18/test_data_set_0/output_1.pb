@@ -1,0 +1,2 @@
+Baveragepool1_0J0C¶!¾Kjê½hbE¾y
+N¾C¡à¾¯åˆ¿[yÚ½Ï!‚>UþU?Õ[<¡t%¿sw¾
