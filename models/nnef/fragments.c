@@ -110,8 +110,9 @@ static const char quantisers[] =
     "  y = sign(x) * 2.0 ^ round(clamp(log2(abs(x)), m - r, m)); }\n";
 
 /* rill_fbank is Kaldi's fbank as icefall's models take it (feature-fbank.cc): dither off, the mean
- * taken off each frame, preemphasis, Povey's window, power, straight sides over mel. What lies
- * before the first sample is in the first frame alone: silence, or mirrored as Kaldi does. */
+ * taken off each frame, preemphasis, Povey's window, power, straight sides over mel. Kaldi's
+ * windows are symmetric; kaldi-native-fbank's hann, which NeMo's models take, is periodic. What
+ * lies before the first sample is in the first frame alone: silence, or mirrored as Kaldi does. */
 static const char front_ends[] =
     "fragment rill_mfcc(pcm: tensor<scalar>, size: integer, hop: integer, fft: integer, bands: "
     "integer, rate: scalar,\n"
@@ -139,14 +140,15 @@ static const char front_ends[] =
     "    fft: integer = 512, rate: scalar = 16000.0, low: scalar = 20.0, high: scalar = 7600.0,\n"
     "    floor: scalar = 0.00000011920929, mirror: logical = false, end: string = 'cover', mean: "
     "logical = true,\n"
-    "    power: scalar = 0.85, slaney: logical = false) -> (y: tensor<scalar>)\n"
+    "    power: scalar = 0.85, slaney: logical = false, periodic: logical = false) -> (y: "
+    "tensor<scalar>)\n"
     "{ before = size / 2 - hop / 2;\n"
     "  silent = rill_frame(pcm, size = size, hop = hop, before = before, end = end);\n"
     "  raw = rill_mirrored(silent, before) if mirror else silent;\n"
     "  frames = raw - mean_reduce(raw, axes = [1]) if mean else raw;\n"
     "  late = concat([slice(frames, axes = [1], begin = [0], end = [1]),\n"
     "                 slice(frames, axes = [1], begin = [0], end = [size - 1])], axis = 1);\n"
-    "  shaped = (frames - 0.97 * late) * rill_window('hann', size, periodic = false) ^ power;\n"
+    "  shaped = (frames - 0.97 * late) * rill_window('hann', size, periodic = periodic) ^ power;\n"
     "  spec = sqr(rill_magnitude(rill_rfft(pad(shaped, [(0, 0), (0, fft - size)]))));\n"
     "  y = rill_log(rill_mel(spec, bands, rate, low, high, slaney = slaney, norm = slaney,\n"
     "                        even = false if slaney else true), floor); }\n";

@@ -306,7 +306,8 @@ static const char *nemo_scan(const struct recogniser *r)
 #define NEMO                                                                                       \
     .chunk_read = nemo_chunk, .check = nemo_check, .scan_write = nemo_scan, .features_axis = 1,    \
     .pcm = "pcm",                                                                                  \
-    .features = ", low = 0.0, high = 8000.0, mean = false, power = 1.0, slaney = true"
+    .features =                                                                                    \
+        ", low = 0.0, high = 8000.0, mean = false, power = 1.0, slaney = true, periodic = true"
 
 static const struct recogniser_kind kinds[] = {
     { .model_type = "zipformer2", .people = "zipformer2 transducer", ICEFALL },

@@ -155,28 +155,52 @@ static void test_frames(const rill_model *m, struct floats x, struct floats want
     free(y.v);
 }
 
-/* Every eighth frame of features. */
+/* Every nth frame of features: of make.py, and of kaldi-native-fbank with the options of icefall's
+ * and of NeMo's recognisers (recognisers/reference.py). */
+static const struct features {
+    const char *file, *options;
+    size_t step;
+    float tolerance;
+} features[] = {
+    { "fbank.f32", "", 8, 1e-3f },
+    { "fbank_icefall.f32", ", mirror = true, end = \"drop\"", 16, 1e-3f },
+    { "fbank_nemo.f32",
+      ", mirror = true, end = \"drop\", low = 0.0, high = 8000.0, mean = false, power = 1.0, "
+      "periodic = true, slaney = true",
+      16, 2e-4f },
+};
+
+static void features_compare(const struct features *f, struct floats y)
+{
+    struct floats want = floats_read(own(f->file));
+    size_t n = want.n / 80;
+    float worst = 0;
+    CHECK(n == (260 + f->step - 1) / f->step && y.n >= 80 * (f->step * (n - 1) + 1),
+          "%s: %zu frames, every %zuth to compare with %zu", f->file, y.n / 80, f->step, n);
+    for (size_t i = 0; i < n && (f->step * i + 1) * 80 <= y.n; i++)
+        worst = fmaxf(worst, max_difference(y.v + 80 * f->step * i, want.v + 80 * i, 80));
+    printf("features of %s: largest difference %g\n", f->file, (double) worst);
+    CHECK(worst < f->tolerance, "features of %s differ by %g", f->file, (double) worst);
+    free(want.v);
+}
+
 static void test_features(struct floats x)
 {
-    static const char graph[] = "version 1.0; graph f(pcm) -> (y) { pcm = external<scalar>(shape = "
-                                "[S]); y = rill_fbank(pcm); }";
-    rill_error err = { 0 };
-    rill_model *m = NULL;
-    struct floats want = floats_read(own("fbank.f32"));
-    file_write(test_path("f.nnef", ""), graph, strlen(graph));
-    CHECK(rill_model_open(&m, test_path("f.nnef", ""), &err) == RILL_OK, "%s", err.text);
-    struct floats y = m ? model_run_stream(m, x, 333, &err) : (struct floats) { 0 };
-    size_t n = y.n / 80;
-    float worst = 0;
-    CHECK(n == 260 && want.n == (n + 7) / 8 * 80, "%zu frames, %zu to compare with: %s", n, want.n,
-          err.text);
-    for (size_t i = 0; i < n && want.n == (n + 7) / 8 * 80; i += 8)
-        worst = fmaxf(worst, max_difference(y.v + 80 * i, want.v + 10 * i, 80));
-    printf("features: largest difference %g\n", (double) worst);
-    CHECK(worst < 1e-3f, "features differ by %g", (double) worst);
-    rill_model_free(m);
-    free(y.v);
-    free(want.v);
+    for (size_t i = 0; i < sizeof features / sizeof *features; i++) {
+        rill_error err = { 0 };
+        rill_model *m = NULL;
+        char graph[512];
+        snprintf(graph, sizeof graph,
+                 "version 1.0; graph f(pcm) -> (y) { pcm = external<scalar>(shape = [S]); y = "
+                 "rill_fbank(pcm%s); }",
+                 features[i].options);
+        file_write(test_path("f.nnef", ""), graph, strlen(graph));
+        CHECK(rill_model_open(&m, test_path("f.nnef", ""), &err) == RILL_OK, "%s", err.text);
+        struct floats y = m ? model_run_stream(m, x, 333, &err) : (struct floats) { 0 };
+        features_compare(&features[i], y);
+        rill_model_free(m);
+        free(y.v);
+    }
 }
 
 /* Rule 2 counts from the end of the last word: `rule2_samples` behind it an utterance ends. */

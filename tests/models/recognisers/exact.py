@@ -29,7 +29,7 @@ def session(folder, pattern, form):
     return onnxruntime.InferenceSession(file_of(folder, pattern, form), o)
 
 
-def features_of(audio, scale=1, nemo=False):
+def features_of(audio, scale=1, nemo=False, tail_s=TAIL_S):
     """Those of kaldi-native-fbank."""
     x, rate = audio_read(audio)
     o = kaldi_native_fbank.FbankOptions()
@@ -38,7 +38,7 @@ def features_of(audio, scale=1, nemo=False):
         o.frame_opts.window_type, o.frame_opts.remove_dc_offset = "hann", False
         o.mel_opts.low_freq, o.mel_opts.high_freq, o.mel_opts.is_librosa = 0, 8000, True
     f = kaldi_native_fbank.OnlineFbank(o)
-    f.accept_waveform(rate, (scale * np.concatenate([x, np.zeros(int(TAIL_S * rate), np.float32)])).tolist())
+    f.accept_waveform(rate, (scale * np.concatenate([x, np.zeros(int(tail_s * rate), np.float32)])).tolist())
     f.input_finished()
     return np.stack([f.get_frame(i) for i in range(f.num_frames_ready)])
 

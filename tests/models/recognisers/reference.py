@@ -18,7 +18,7 @@ import sherpa_onnx
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from exact import TAIL_S, audio_read, ctc_greedy, file_of, lm_read, nemo_greedy, nemo_searched, searched
+from exact import TAIL_S, audio_read, ctc_greedy, features_of, file_of, lm_read, nemo_greedy, nemo_searched, searched
 from gaps import HOTWORDS, LM, gaps_write, of_folder, pieces_write
 
 AUDIO = ["tests/models/transducer/audio.wav", "examples/audio/noisy.wav"]
@@ -122,9 +122,17 @@ def fused_cases(folder, root):
         yield dict(folder=folder.name, form="f32", beam=beam, audio=name, lm_scale=scale, tokens=tokens)
 
 
+def features_write(root):
+    """Every 16th frame, for tests/models/transducer.c."""
+    for name in ("icefall", "nemo"):
+        feats = features_of(f"{root}/{AUDIO[0]}", nemo=name == "nemo", tail_s=0)
+        feats[::16].astype(np.float32).tofile(f"{root}/tests/models/transducer/fbank_{name}.f32")
+
+
 def main():
     out = HERE / "expected.json"
     root = HERE.parents[2]
+    features_write(root)
     wanted = [Path(a).resolve() for a in sys.argv[1:]] or sorted(HERE.glob("*.tar.xz"))
     names = [a.name.split(".")[0] for a in wanted]
     cases = [c for c in (json.loads(out.read_text()) if out.exists() else []) if c["folder"] not in names]
