@@ -38,12 +38,23 @@ static rill_status node_infer(const struct interp *in, const struct node *n,
     return sizes_check(in, n->name);
 }
 
+static bool is_sized(const struct fact *f)
+{
+    bool sized = f->rank >= 0;
+    for (int i = 0; sized && i < f->rank; i++)
+        sized = dim_is_const(f->shape[i]);
+    return sized;
+}
+
 /* g: of the node; NULL: not known. */
 static rill_status size_unknown(const struct interp *in, const struct graph *g,
                                 const struct node *n, unsigned i, const struct fact *f)
 {
     char text[160];
     fact_print(f, text, sizeof text);
+    if (is_sized(f))
+        return op_fail(in->err, RILL_LIMIT, n, "output %u, '%.80s', is %s: so many cannot be held",
+                       i, g ? g->wires[n->out[i]].name : "", text);
     return op_fail(in->err, RILL_UNSUPPORTED, n,
                    "output %u, '%.80s', is %s, and nothing says before it is computed how large "
                    "that is; select_outputs leaves an output out",

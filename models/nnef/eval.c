@@ -91,54 +91,93 @@ static bool int_power(int64_t x, int64_t y, int64_t *ret)
     return true;
 }
 
-/* "min", "max": operators that are no signs of the language, on the same kinds of operands. */
-static bool is_least(const char *sign)
+static bool int_add(int64_t x, int64_t y, int64_t *ret)
 {
-    return !strcmp(sign, "min");
+    return !__builtin_add_overflow(x, y, ret);
+}
+static bool int_sub(int64_t x, int64_t y, int64_t *ret)
+{
+    return !__builtin_sub_overflow(x, y, ret);
+}
+static bool int_mul(int64_t x, int64_t y, int64_t *ret)
+{
+    return !__builtin_mul_overflow(x, y, ret);
+}
+static bool int_div(int64_t x, int64_t y, int64_t *ret)
+{
+    if (y == 0 || (y == -1 && x == INT64_MIN))
+        return false;
+    *ret = floor_div(x, y);
+    return true;
+}
+static bool int_min(int64_t x, int64_t y, int64_t *ret)
+{
+    *ret = x < y ? x : y;
+    return true;
+}
+static bool int_max(int64_t x, int64_t y, int64_t *ret)
+{
+    *ret = x > y ? x : y;
+    return true;
 }
 
-static bool infix_int(const char *sign, int64_t x, int64_t y, int64_t *ret)
+static double real_add(double x, double y)
 {
-    switch (*sign) {
-    case '+': return !__builtin_add_overflow(x, y, ret);
-    case '-': return !__builtin_sub_overflow(x, y, ret);
-    case '*': return !__builtin_mul_overflow(x, y, ret);
-    case '/':
-        if (y == 0 || (y == -1 && x == INT64_MIN))
-            return false;
-        *ret = floor_div(x, y);
-        return true;
-    case 'm': *ret = is_least(sign) == (x < y) ? x : y; return true;
-    default: return int_power(x, y, ret);
-    }
+    return x + y;
+}
+static double real_sub(double x, double y)
+{
+    return x - y;
+}
+static double real_mul(double x, double y)
+{
+    return x * y;
+}
+static double real_div(double x, double y)
+{
+    return x / y;
 }
 
-static double infix_real(const char *sign, double x, double y)
+/* NULL: not by that. */
+static const struct dim *size_div(struct dims *ds, const struct dim *p, const struct dim *q)
 {
-    switch (*sign) {
-    case '+': return x + y;
-    case '-': return x - y;
-    case '*': return x * y;
-    case '/': return x / y;
-    case 'm': return is_least(sign) ? fmin(x, y) : fmax(x, y);
-    default: return pow(x, y);
-    }
+    if (p == q && p && !dim_is(p, 0)) /* as often as an axis that is there is wanted */
+        return dim_int(ds, 1);
+    return q && dim_is_const(q) && dim_value(q) > 0 ? dim_div_int(ds, p, dim_value(q)) : NULL;
 }
 
-static const struct dim *infix_dim(struct builder *b, const char *sign, struct val x, struct val y)
+/* Signs of the language, and "min" and "max", which are none, by kinds of operands; NULL: not for
+ * those. */
+static const struct infix {
+    const char *sign, *op; /* of wires */
+    bool negate;
+    bool (*whole)(int64_t x, int64_t y, int64_t *ret); /* false: no value */
+    double (*real)(double x, double y);
+    const struct dim *(*size)(struct dims *ds, const struct dim *p, const struct dim *q);
+} infixes[] = {
+    { "+", "Add", 0, int_add, real_add, dim_add },
+    { "-", "Sub", 0, int_sub, real_sub, dim_sub },
+    { "*", "Mul", 0, int_mul, real_mul, dim_mul },
+    { "/", "Div", 0, int_div, real_div, size_div },
+    { "^", "Pow", 0, int_power, pow, NULL },
+    { "min", "Min", 0, int_min, fmin, dim_min },
+    { "max", "Max", 0, int_max, fmax, dim_max },
+    { "<", "Less", 0, NULL, NULL, NULL },
+    { ">", "Greater", 0, NULL, NULL, NULL },
+    { "<=", "LessOrEqual", 0, NULL, NULL, NULL },
+    { ">=", "GreaterOrEqual", 0, NULL, NULL, NULL },
+    { "==", "Equal", 0, NULL, NULL, NULL },
+    { "!=", "Equal", 1, NULL, NULL, NULL },
+    { "&&", "And", 0, NULL, NULL, NULL },
+    { "||", "Or", 0, NULL, NULL, NULL },
+};
+
+static const struct infix *infix_find(const char *sign)
 {
-    const struct dim *p = dim_of_val(b, x), *q = dim_of_val(b, y);
-    switch (*sign) {
-    case '+': return dim_add(b->dims, p, q);
-    case '-': return dim_sub(b->dims, p, q);
-    case '*': return dim_mul(b->dims, p, q);
-    case '/':
-        if (p == q && p && !dim_is(p, 0)) /* as often as an axis that is there is wanted */
-            return dim_int(b->dims, 1);
-        return y.kind == VAL_INT && y.i > 0 ? dim_div_int(b->dims, p, y.i) : NULL;
-    case 'm': return is_least(sign) ? dim_min(b->dims, p, q) : dim_max(b->dims, p, q);
-    default: return NULL;
-    }
+    for (size_t i = 0; i < sizeof infixes / sizeof *infixes; i++)
+        if (!strcmp(infixes[i].sign, sign))
+            return &infixes[i];
+    return NULL;
 }
 
 static bool compare(const char *sign, double x, double y)
@@ -175,12 +214,17 @@ static rill_status infix_numbers(struct builder *b, struct scope *s, struct nnef
         *ret = val_bool(compare(sign, real_of(x), real_of(y)));
         return RILL_OK;
     }
+    const struct infix *f = infix_find(sign);
+    if (!f || !f->whole)
+        return infix_refuse(b, s, pos, sign, x, y);
     if (x.kind == VAL_REAL || y.kind == VAL_REAL) {
-        *ret = (struct val) { .kind = VAL_REAL, .real = infix_real(sign, real_of(x), real_of(y)) };
+        *ret = (struct val) { .kind = VAL_REAL, .real = f->real(real_of(x), real_of(y)) };
         return RILL_OK;
     }
     *ret = (struct val) { .kind = VAL_INT };
-    if (!infix_int(sign, x.i, y.i, &ret->i))
+    if (f->whole == int_div && y.i == 0)
+        return nnef_fail(b, s, pos, RILL_MALFORMED, "%lld / 0 has no value", (long long) x.i);
+    if (!f->whole(x.i, y.i, &ret->i))
         return nnef_fail(b, s, pos, RILL_LIMIT, "%lld %s %lld has no value of 64 bits",
                          (long long) x.i, sign, (long long) y.i);
     return RILL_OK;
@@ -189,7 +233,9 @@ static rill_status infix_numbers(struct builder *b, struct scope *s, struct nnef
 static rill_status infix_sizes(struct builder *b, struct scope *s, struct nnef_pos pos,
                                const char *sign, struct val x, struct val y, struct val *ret)
 {
-    const struct dim *d = infix_dim(b, sign, x, y);
+    const struct infix *f = infix_find(sign);
+    const struct dim *d =
+        f && f->size ? f->size(b->dims, dim_of_val(b, x), dim_of_val(b, y)) : NULL;
     if (!d)
         return nnef_fail(b, s, pos, RILL_UNSUPPORTED,
                          "'%s' on symbolic sizes: only + - * and / by a positive number", sign);
@@ -236,28 +282,17 @@ static rill_status operands_build(struct builder *b, struct scope *s, struct nne
 static rill_status infix_wires(struct builder *b, struct scope *s, struct nnef_pos pos,
                                const char *sign, struct val x, struct val y, struct val *ret)
 {
-    /* clang-format off */
-    static const struct { const char *sign, *op; bool negate; } ops[] = {
-        { "+", "Add", 0 },     { "-", "Sub", 0 },          { "*", "Mul", 0 },
-        { "/", "Div", 0 },     { "^", "Pow", 0 },          { "<", "Less", 0 },
-        { ">", "Greater", 0 }, { "<=", "LessOrEqual", 0 }, { ">=", "GreaterOrEqual", 0 },
-        { "==", "Equal", 0 },  { "!=", "Equal", 1 },       { "&&", "And", 0 },
-        { "||", "Or", 0 },     { "min", "Min", 0 },        { "max", "Max", 0 },
-    };
-    /* clang-format on */
+    const struct infix *f = infix_find(sign);
     uint32_t in[2], out;
     TRY(operands_build(b, s, pos, x, y, in));
     TRY(build_align(b, s, pos, in, 2));
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
-        if (strcmp(ops[i].sign, sign) != 0)
-            continue;
-        TRY(build_node(b, s, pos, ops[i].op, NULL, 0, in, 2, &out, 1));
-        if (ops[i].negate)
-            TRY(build_node(b, s, pos, "Not", NULL, 0, &out, 1, &out, 1));
-        *ret = val_of_wire(out);
-        return RILL_OK;
-    }
-    return infix_refuse(b, s, pos, sign, x, y);
+    if (!f)
+        return infix_refuse(b, s, pos, sign, x, y);
+    TRY(build_node(b, s, pos, f->op, NULL, 0, in, 2, &out, 1));
+    if (f->negate)
+        TRY(build_node(b, s, pos, "Not", NULL, 0, &out, 1, &out, 1));
+    *ret = val_of_wire(out);
+    return RILL_OK;
 }
 
 /* What follows from what is assumed of symbols; false: it may be either. */

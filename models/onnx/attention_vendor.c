@@ -56,6 +56,28 @@ enum {
     GQA_INS = 17
 };
 
+/* The cache is a buffer for all frames, which the outputs give back filled further: the file says
+ * of the keys or the values that they stay as large. */
+static bool gqa_is_in_place(const struct conversion *l)
+{
+    return convert_has(l, GQA_PAST_K) &&
+        (convert_output_told(l, 1, GQA_PAST_K, 2) == SIZE_KEPT ||
+         convert_output_told(l, 2, GQA_PAST_V, 2) == SIZE_KEPT);
+}
+
+/* Not as a buffer of the one and a cache of the other that grows. */
+static rill_status gqa_caches_check(const struct conversion *l)
+{
+    const enum size_told k = convert_output_told(l, 1, GQA_PAST_K, 2),
+                         v = convert_output_told(l, 2, GQA_PAST_V, 2);
+    if (gqa_is_in_place(l) && (k == SIZE_OTHER || v == SIZE_OTHER))
+        return convert_fail(l, RILL_MALFORMED,
+                            "output %d is declared as large as its cache, output %d is not; keys "
+                            "and values both stay as large, or both grow",
+                            k == SIZE_KEPT ? 1 : 2, k == SIZE_KEPT ? 2 : 1);
+    return RILL_OK;
+}
+
 static rill_status gqa_check(struct conversion *l)
 {
     static const char *const absent[] = { "kv_cache_bit_width", "sliding_window_cache", "qk_output",
@@ -71,7 +93,7 @@ static rill_status gqa_check(struct conversion *l)
         return convert_fail(l, RILL_MALFORMED, "keys and values come together");
     if (convert_int(l, "do_rotary", 0) && (!convert_has(l, GQA_COS) || !convert_has(l, GQA_SIN)))
         return convert_fail(l, RILL_MALFORMED, "do_rotary wants cos_cache and sin_cache");
-    return RILL_OK;
+    return gqa_caches_check(l);
 }
 
 /* Heads of q, k and v, from an input each or from one that holds all. */
@@ -109,14 +131,6 @@ uint32_t attention_held(struct emitter *e, uint32_t off, const char *why)
     if (e->status == RILL_OK)
         g->nodes[g->n_nodes - 1].claim = why;
     return emit(e, "ReduceMax", none, emit_list(e, 0));
-}
-
-/* The cache is a buffer for all frames, which the outputs give back filled further: the file says
- * that it stays as large. */
-static bool gqa_is_in_place(const struct conversion *l)
-{
-    return convert_has(l, GQA_PAST_K) &&
-        (convert_output_keeps(l, 1, GQA_PAST_K, 2) || convert_output_keeps(l, 2, GQA_PAST_V, 2));
 }
 
 /* Frames in all, for each of the batch. */

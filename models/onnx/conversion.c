@@ -168,19 +168,29 @@ static const Onnxpb__Dimension *size_declared(const struct conversion *l, const 
     return s && axis < s->n_dim ? s->dim[axis] : NULL;
 }
 
-bool convert_output_keeps(const struct conversion *l, unsigned out, unsigned i, size_t axis)
+/* Sums of names are sizes of their own; of two plain names nobody knows. */
+static enum size_told param_told(const Onnxpb__Dimension *a, const Onnxpb__Dimension *b)
+{
+    if (!a->has_dim_param || !b->has_dim_param || !a->dim_param.len)
+        return SIZE_OPEN;
+    if (a->dim_param.len == b->dim_param.len &&
+        !memcmp(a->dim_param.data, b->dim_param.data, a->dim_param.len))
+        return SIZE_KEPT;
+    return memchr(a->dim_param.data, '+', a->dim_param.len) ? SIZE_OTHER : SIZE_OPEN;
+}
+
+enum size_told convert_output_told(const struct conversion *l, unsigned out, unsigned i,
+                                   size_t axis)
 {
     if (out >= l->node->n_out || i >= l->node->n_in)
-        return false;
-    const Onnxpb__Dimension *a = size_declared(l, l->node->in[i], axis),
-                            *b = size_declared(l, l->node->out[out], axis);
+        return SIZE_OPEN;
+    const Onnxpb__Dimension *a = size_declared(l, l->node->out[out], axis),
+                            *b = size_declared(l, l->node->in[i], axis);
     if (!a || !b)
-        return false;
-    if (a->has_dim_value || b->has_dim_value)
-        return a->has_dim_value && b->has_dim_value && a->dim_value == b->dim_value;
-    return a->has_dim_param && b->has_dim_param && a->dim_param.len &&
-        a->dim_param.len == b->dim_param.len &&
-        !memcmp(a->dim_param.data, b->dim_param.data, a->dim_param.len);
+        return SIZE_OPEN;
+    if (a->has_dim_value && b->has_dim_value)
+        return a->dim_value == b->dim_value ? SIZE_KEPT : SIZE_OTHER;
+    return a->has_dim_value || b->has_dim_value ? SIZE_OPEN : param_told(a, b);
 }
 
 /* By the nodes in front: truth values keep their type where they are only moved. */

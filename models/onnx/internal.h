@@ -233,8 +233,10 @@ enum dtype convert_type(const struct conversion *l, unsigned i);
 rill_status convert_dtype(const struct conversion *l, const char *name, int64_t code,
                           enum dtype *ret);
 int convert_rank(const struct conversion *l, unsigned i);
-/* Whether the file says of output `out` that it is as large along the axis as input i. */
-bool convert_output_keeps(const struct conversion *l, unsigned out, unsigned i, size_t axis);
+/* What the file says of output `out`: as large along the axis as input i, or not. */
+enum size_told { SIZE_OPEN, SIZE_KEPT, SIZE_OTHER };
+enum size_told convert_output_told(const struct conversion *l, unsigned out, unsigned i,
+                                   size_t axis);
 
 /* ---- emitter.c: nodes of one output, one after the other ---- */
 

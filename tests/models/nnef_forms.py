@@ -378,6 +378,8 @@ def grid():
                      f"y = tract_core_grid_sample(x, g, align_corners = {str(corners).lower()});", "x, g")
         run("grid", text, {"x": ("f", (1, 1, 2, 3), x), "g": ("f", (1, 2, 2, 2), [c for p in places for c in p])},
             {"y": ("f", (1, 1, 2, 2), y)}, tract=True)
+    run("more than can be counted", graph("x = external<scalar>(shape = [4]); y = tile(x, repeats = [2000000000000000000]);"),
+        {}, {}, refused="'y', is f32[8000000000000000000]: so many cannot be held")
     run("another grid", text.replace("align", "mode = 'bicubic', align"), {}, {}, tract=True, refused="'bicubic' is not supported")
 
 

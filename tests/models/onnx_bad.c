@@ -437,6 +437,37 @@ static void test_sequences(void)
     }
 }
 
+/* Caches of 10 frames, and outputs of so many. */
+static struct pb grouped_graph(int64_t keys, int64_t values)
+{
+    static const char *const names[] = { "x", "k", "v" };
+    struct pb g = { 0 }, n = make_node("GroupQueryAttention", "x k v pk pv last all", "y nk nv");
+    n = node_with(n, make_int_attr("num_heads", 1));
+    n = node_with(n, make_int_attr("kv_num_heads", 1));
+    pb_text(&n, NODE_DOMAIN, "com.microsoft");
+    pb_message(&g, GRAPH_NODE, n);
+    for (int i = 0; i < 3; i++)
+        pb_message(&g, GRAPH_INPUT, make_value(names[i], 1, DIMS(1, 1, 8)));
+    pb_message(&g, GRAPH_INPUT, make_value("pk", 1, DIMS(1, 1, 10, 8)));
+    pb_message(&g, GRAPH_INPUT, make_value("pv", 1, DIMS(1, 1, 10, 8)));
+    pb_message(&g, GRAPH_INPUT, make_value("last", 6, DIMS(1)));
+    pb_message(&g, GRAPH_INPUT, make_value("all", 6, DIMS(1)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(1, 1, 8)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("nk", 1, DIMS(1, 1, keys, 8)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("nv", 1, DIMS(1, 1, values, 8)));
+    return g;
+}
+
+static void test_caches(void)
+{
+    expect_graph("caches that stay as large", grouped_graph(10, 10), RILL_OK, "");
+    expect_graph("caches that grow", grouped_graph(11, 11), RILL_OK, "");
+    expect_graph("values that grow", grouped_graph(10, 11), RILL_MALFORMED,
+                 "output 1 is declared as large as its cache, output 2 is not");
+    expect_graph("keys that grow", grouped_graph(11, 10), RILL_MALFORMED,
+                 "output 2 is declared as large as its cache, output 1 is not");
+}
+
 static void test_opsets(void)
 {
     expect("opset 29", make_model(graph_with(make_node("Relu", "x", "y")), 29), NULL, NULL,
@@ -641,6 +672,7 @@ int main(void)
     test_input_types();
     test_nodes();
     test_sequences();
+    test_caches();
     test_opsets();
     test_bodies();
     test_external();
