@@ -27,7 +27,7 @@ struct said {
     json_t *segments, *keywords, *speech; /* of --json */
     SNDFILE *audio;                       /* --audio */
     struct align align;
-    bool audio_failed;
+    bool audio_failed, is_broken_off;
     rill_error err;
 };
 
@@ -126,6 +126,10 @@ static void json_end(struct said *s, const char *in, size_t n)
                           audio_s > 0 ? s->hear.busy_s / audio_s : 0, "late_s", late, "text", text,
                           "segments", s->segments, "keywords", s->keywords, "speech", s->speech);
     s->segments = s->keywords = s->speech = NULL;
+    if (s->is_broken_off) {
+        json_object_set_new(o, "stopped_s", json_real(seconds(s, s->hear.n_samples)));
+        json_object_set_new(o, "error", json_text(s->err.text));
+    }
     json_dumpf(o, s->out, JSON_INDENT(1) | JSON_REAL_PRECISION(7));
     fputc('\n', s->out);
     json_decref(o);
@@ -206,16 +210,35 @@ static rill_status file_read(struct said *s, const char *in, float **ret, size_t
     return status;
 }
 
-static rill_status samples_hear(struct said *s, const struct transcribe_opts *o, const float *x,
-                                size_t n)
+/* The stream was stopped: what was heard before is told, and where it was. */
+static rill_status broken_off(struct said *s, rill_status status, const char *in, size_t n)
+{
+    bool at_fault = false;
+    for (unsigned k = 0; k < s->hear.n_parts; k++)
+        at_fault |= rill_stream_fault(s->hear.parts[k].stream, NULL) != RILL_OK;
+    s->is_broken_off = true;
+    hear_break_off(&s->hear);
+    const char *why = at_fault ? ". A network hears no longer recordings than its table of "
+                                 "positions is: cut this one into shorter ones"
+                               : "";
+    rill_error was = s->err;
+    return err_set(&s->err, status,
+                   "%.120s, at %.2f s of %.2f s (what was heard before is told): %.240s%s", in,
+                   seconds(s, s->hear.n_samples), seconds(s, n), was.text, why);
+}
+
+static rill_status samples_hear(struct said *s, const struct transcribe_opts *o, const char *in,
+                                const float *x, size_t n)
 {
     rill_status status = o->audio ? audio_out_open(s, o->audio, n) : RILL_OK;
     if (status == RILL_OK) {
         rill_thread_prepare();
         status = hear_push(&s->hear, x, n, &s->err);
+        if (status == RILL_OK)
+            status = hear_finish(&s->hear, &s->err);
+        if (status != RILL_OK)
+            broken_off(s, status, in, n);
     }
-    if (status == RILL_OK)
-        status = hear_finish(&s->hear, &s->err);
     s->audio_failed |= s->audio && !align_finish(&s->align);
     if (s->audio && (sf_close(s->audio) || s->audio_failed) && status == RILL_OK)
         return err_set(&s->err, RILL_IO, "'%.300s' could not be written", o->audio);
@@ -253,9 +276,9 @@ static rill_status transcribe(struct said *s, const struct transcribe_opts *o, c
         recognisers_name(stderr, &s->hear);
     if (keywords)
         fprintf(s->out, "start_s,end_s,word,score\n");
-    rill_status status = samples_hear(s, o, x, n);
+    rill_status status = samples_hear(s, o, in, x, n);
     free(x);
-    if (o->json && status == RILL_OK)
+    if (o->json && (status == RILL_OK || s->is_broken_off))
         json_end(s, in, n);
     bool bad = ferror(s->out) || (s->out == stdout ? fflush(s->out) : fclose(s->out));
     return status == RILL_OK && bad

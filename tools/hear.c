@@ -463,6 +463,14 @@ rill_status hear_push(struct hear *h, const float *x, size_t n, rill_error *rete
     return RILL_OK;
 }
 
+static void ears_finish(struct hear *h)
+{
+    for (unsigned i = 0; i < h->n_ears; i++) {
+        rill_sink_finish(h->ears[i].sink);
+        events_tell(h, &h->ears[i]);
+    }
+}
+
 rill_status hear_finish(struct hear *h, rill_error *reterr)
 {
     for (unsigned i = 0; i < h->n_ears; i++)
@@ -472,9 +480,13 @@ rill_status hear_finish(struct hear *h, rill_error *reterr)
         TRY(part_run(h, k, reterr));
         TRY(outputs_pull(h, k, reterr));
     }
-    for (unsigned i = 0; i < h->n_ears; i++) {
-        rill_sink_finish(h->ears[i].sink);
-        events_tell(h, &h->ears[i]);
-    }
+    ears_finish(h);
     return hear_check(h, h->n_samples, reterr);
+}
+
+void hear_break_off(struct hear *h)
+{
+    for (unsigned i = 0; i < h->n_ears; i++)
+        rill_sink_end(h->ears[i].sink, h->n_samples);
+    ears_finish(h);
 }

@@ -78,6 +78,9 @@ rill_status hear_check(const struct hear *h, size_t n, rill_error *reterr);
 rill_status hear_push(struct hear *h, const float *x, size_t n, rill_error *reterr);
 rill_status hear_finish(struct hear *h, rill_error *reterr);
 
+/* Behind a failure of hear_push or hear_finish: tells what is heard and was not told yet. */
+void hear_break_off(struct hear *h);
+
 /* The first output of that kind, the recognisers' included; NULL: none. */
 const rill_port *hear_port(const struct hear *h, rill_port_kind kind);
 #endif

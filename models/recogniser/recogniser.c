@@ -58,6 +58,24 @@ static rill_status tokens_fit(struct recogniser *r, const struct tokens *t)
                    r->tokens_name, last, giver, r->n_tokens, last);
 }
 
+/* Publishers number each token, so a first line without a number is of another form. */
+static rill_status tokens_form(const struct recogniser *r, const char *text)
+{
+    unsigned line = 1;
+    for (; *text == '\n' || *text == '\r'; text++)
+        line += *text == '\n';
+    size_t n = strcspn(text, "\r\n"), end = n, from;
+    while (end && (text[end - 1] == ' ' || text[end - 1] == '\t'))
+        end--;
+    for (from = end; from && text[from - 1] >= '0' && text[from - 1] <= '9'; from--)
+        ;
+    if (!n || (from < end && (!from || text[from - 1] == ' ' || text[from - 1] == '\t')))
+        return RILL_OK;
+    return err_set(r->err, RILL_MALFORMED,
+                   "%s, line %u: '%.*s'; expected TOKEN NUMBER in each line, as '<blk> 0'",
+                   r->tokens_name, line, (int) (end < 60 ? end : 60), text);
+}
+
 static rill_status tokens_check(struct recogniser *r)
 {
     const uint8_t *text;
@@ -67,6 +85,7 @@ static rill_status tokens_check(struct recogniser *r)
     if (strlen((const char *) text) != n)
         return err_set(r->err, RILL_MALFORMED, "%s: a zero byte in a file of tokens",
                        r->tokens_name);
+    TRY(tokens_form(r, (const char *) text));
     const rill_sink_opts o = { .tokens = (const char *) text };
     rill_status s = tokens_from_opts(&t, r->arena, &o, 0, r->err);
     return s == RILL_OK ? tokens_fit(r, &t) : err_prefix(r->err, s, "%s", r->tokens_name);
