@@ -83,10 +83,9 @@ def plain_cases(folder, root):
 
 
 def byte_cases(folder, root):
-    """Greedy: scores move by a step where a feature does by a rounding, so beams come to near ties; NeMo's networks, whose features are
-    bytes, too, come to them in the other recordings."""
+    """Greedy: scores move by a step where a feature does by a rounding, so beams come to near ties."""
     way = ctc_greedy if "ctc" in folder.name else nemo_greedy if folder.name == "nemo" else lambda f, a, form: searched(f, a, 1, form)
-    for name in [DIGITS] if "nemo" in folder.name else AUDIO:
+    for name in [*AUDIO, DIGITS] if "nemo" in folder.name else AUDIO:
         tokens, times = way(folder, f"{root}/{name}", "int8")
         yield dict(folder=folder.name, form="int8", beam=1, audio=name, tokens=tokens, times=times)
 
@@ -104,12 +103,12 @@ def endpoint_cases(folder, root, tmp, rule3_s=1e6):
 
 def biased_cases(folder, root, tmp):
     """Of the first zipformer and the E-Branchformer by the joiner that says less: the other one is too sure of each token. Hotwords of
-    NeMo's also rank the tokens of one hypothesis, so some are worth enough to be said; with a penalty it comes to near ties."""
+    NeMo's also rank the tokens of one hypothesis, so some are worth enough to be said."""
     hotwords, joiner = f"{tmp}/hotwords.txt", "joiner-quiet.onnx" if folder.name in ("zipformer", "ebranchformer") else JOINERS
     Path(hotwords).write_text(of_folder(HOTWORDS, folder.name))
     pieces_write(str(folder))
-    ways = [(1, 0, 2), (2, 0.7, 0), (2, 0.7, 2), (4, 0.7, 0), (4, 0.7, 2)]
-    for beam, score, penalty in [(2, 0.7, 0), (4, 0.7, 0), (2, 5, 0), (4, 5, 0)] if folder.name == "nemo" else ways:
+    least, more = (1, [(2, 5, 0), (4, 5, 0)]) if folder.name == "nemo" else (2, [])
+    for beam, score, penalty in [(1, 0, least), (2, 0.7, 0), (2, 0.7, least), (4, 0.7, 0), (4, 0.7, least), *more]:
         (tokens, *_), = hear(recogniser(folder, "f32", beam, joiner, hotwords if score else None, score, penalty), f"{root}/{AUDIO[1]}")
         yield dict(folder=folder.name, form="f32", beam=beam, audio=AUDIO[1],
                    **given(joiner=joiner != JOINERS and joiner, hotwords_score=score, blank_penalty=penalty), tokens=tokens)
