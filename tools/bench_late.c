@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/bench_late.h"
 #include "engine/late/op.h"
+#include "tools/measure.h"
 #include "tools/run.h"
 
 #include <jansson.h>
@@ -46,6 +47,17 @@ static rill_status runs_make(struct bench *b, double seconds, rill_error *err)
     return RILL_OK;
 }
 
+static json_t *whole_inputs(const struct bench *b)
+{
+    json_t *ret = json_array();
+    for (uint32_t i = 0; i < b->g->n_inputs; i++) {
+        const struct wire *w = &b->g->wires[b->g->inputs[i]];
+        if (!dtype_is_float(w->fact.type))
+            json_array_append_new(ret, json_string(w->name));
+    }
+    return ret;
+}
+
 static void report(struct bench *b, const char *name, bool json)
 {
     struct late_counts n;
@@ -53,6 +65,7 @@ static void report(struct bench *b, const char *name, bool json)
     qsort(b->us, b->n_runs, sizeof *b->us, tool_compare_f64);
     const double median = tool_percentile(b->us, b->n_runs, 0.5),
                  p99 = tool_percentile(b->us, b->n_runs, 0.99), worst = b->us[b->n_runs - 1];
+    json_t *whole = whole_inputs(b);
     if (!json) {
         printf("%s: whole recordings, sizes that data decides, %s\n", name, late_isa(b->late));
         printf("  median %.1f us  p99 %.1f us  worst %.1f us  over %zu runs\n", median, p99, worst,
@@ -61,14 +74,16 @@ static void report(struct bench *b, const char *name, bool json)
                "times\n",
                (unsigned long long) n.hits, (unsigned long long) n.misses,
                (unsigned long long) n.plans, n.block_bytes, (unsigned long long) n.grown);
+        whole_inputs_print(whole);
+        json_decref(whole);
         return;
     }
-    json_t *j =
-        json_pack("{s:s, s:s, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I}", "model", name, "cpu",
-                  late_isa(b->late), "median_us", median, "p99_us", p99, "worst_us", worst, "runs",
-                  (json_int_t) b->n_runs, "size_hits", (json_int_t) n.hits, "size_misses",
-                  (json_int_t) n.misses, "plans", (json_int_t) n.plans, "block_bytes",
-                  (json_int_t) n.block_bytes, "block_grown", (json_int_t) n.grown);
+    json_t *j = json_pack("{s:s, s:s, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "model",
+                          name, "cpu", late_isa(b->late), "median_us", median, "p99_us", p99,
+                          "worst_us", worst, "runs", (json_int_t) b->n_runs, "size_hits",
+                          (json_int_t) n.hits, "size_misses", (json_int_t) n.misses, "plans",
+                          (json_int_t) n.plans, "block_bytes", (json_int_t) n.block_bytes,
+                          "block_grown", (json_int_t) n.grown, "whole_inputs", whole);
     json_dumpf(j, stdout, JSON_INDENT(1));
     putchar('\n');
     json_decref(j);

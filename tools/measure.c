@@ -67,6 +67,27 @@ static void bench_measure(struct bench *b, double seconds)
 }
 
 /* Seconds of audio in one pulse; 0 where the model has no rate. */
+static json_t *whole_inputs(const struct bench *b)
+{
+    json_t *ret = json_array();
+    for (unsigned i = 0; i < b->n_ports; i++) {
+        const rill_port *p = &b->ports[i];
+        if (p->is_input && tool_noise_is_bits(p))
+            json_array_append_new(ret, json_string(p->name));
+    }
+    return ret;
+}
+
+void whole_inputs_print(const json_t *names)
+{
+    const size_t n = json_array_size(names);
+    for (size_t i = 0; i < n; i++)
+        printf("%s%s",
+               i ? ", " : "  0 or 1 by chance: ", json_string_value(json_array_get(names, i)));
+    if (n)
+        printf("; --const NAME=VALUE makes one a number\n");
+}
+
 static double pulse_seconds(const struct bench *b)
 {
     for (unsigned i = 0; i < b->n_ports; i++)
@@ -78,15 +99,16 @@ static double pulse_seconds(const struct bench *b)
 static void report_json(const struct bench *b, const char *name)
 {
     double median = tool_percentile(b->us, b->n_runs, 0.5), audio_s = pulse_seconds(b);
-    json_t *j = json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:o, s:I, s:I, s:I, s:i, s:s, s:I}",
-                          "model", name, "pulse", b->info.pulse_samples, "pulse_samples",
-                          b->info.pulse_samples, "median_us", median, "p99_us",
-                          tool_percentile(b->us, b->n_runs, 0.99), "worst_us", b->us[b->n_runs - 1],
-                          "rtf", audio_s > 0 ? json_real(median * 1e-6 / audio_s) : json_null(),
-                          "stream_bytes", (json_int_t) b->info.stream_bytes, "state_bytes",
-                          (json_int_t) b->info.state_bytes, "weights_bytes",
-                          (json_int_t) b->info.weights_bytes, "steps", b->info.steps, "cpu",
-                          b->info.cpu, "runs", (json_int_t) b->n_runs);
+    json_t *j =
+        json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:o, s:I, s:I, s:I, s:i, s:s, s:I, s:o}", "model",
+                  name, "pulse", b->info.pulse_samples, "pulse_samples", b->info.pulse_samples,
+                  "median_us", median, "p99_us", tool_percentile(b->us, b->n_runs, 0.99),
+                  "worst_us", b->us[b->n_runs - 1], "rtf",
+                  audio_s > 0 ? json_real(median * 1e-6 / audio_s) : json_null(), "stream_bytes",
+                  (json_int_t) b->info.stream_bytes, "state_bytes",
+                  (json_int_t) b->info.state_bytes, "weights_bytes",
+                  (json_int_t) b->info.weights_bytes, "steps", b->info.steps, "cpu", b->info.cpu,
+                  "runs", (json_int_t) b->n_runs, "whole_inputs", whole_inputs(b));
     json_dumpf(j, stdout, JSON_INDENT(1));
     putchar('\n');
     json_decref(j);
@@ -105,6 +127,9 @@ static void report_text(const struct bench *b, const char *name)
     printf("  stream %llu bytes (state %llu), weights %llu bytes\n",
            (unsigned long long) b->info.stream_bytes, (unsigned long long) b->info.state_bytes,
            (unsigned long long) b->info.weights_bytes);
+    json_t *whole = whole_inputs(b);
+    whole_inputs_print(whole);
+    json_decref(whole);
 }
 
 static int step_compare(const void *a, const void *b)

@@ -127,10 +127,16 @@ size_t tool_pulse_bytes(const rill_port *p)
     return (size_t) p->width * p->pulse_frames * p->element_bytes;
 }
 
+bool tool_noise_is_bits(const rill_port *p)
+{
+    const bool any = p->type >= RILL_TYPE_I8 && p->type != RILL_TYPE_BOOL && p->element_bytes < 4;
+    return p->type != RILL_TYPE_F32 && p->type != RILL_TYPE_F64 && !any;
+}
+
 void tool_pulse_noise(const rill_port *p, uint32_t *seed, void *ret)
 {
     size_t n = (size_t) p->width * p->pulse_frames;
-    bool any = p->type >= RILL_TYPE_I8 && p->type != RILL_TYPE_BOOL && p->element_bytes < 4;
+    const bool bits = tool_noise_is_bits(p);
     memset(ret, 0, tool_pulse_bytes(p));
     for (size_t i = 0; i < n; i++) {
         *seed = *seed * 1664525u + 1013904223u;
@@ -140,10 +146,10 @@ void tool_pulse_noise(const rill_port *p, uint32_t *seed, void *ret)
             memcpy(to, &noise, sizeof noise);
         else if (p->type == RILL_TYPE_F64)
             memcpy(to, &(double) { (double) noise }, sizeof(double));
-        else if (any)
-            memcpy(to, seed, p->element_bytes);
-        else
+        else if (bits)
             *to = (unsigned char) (*seed >> 31);
+        else
+            memcpy(to, seed, p->element_bytes);
     }
 }
 

@@ -100,6 +100,7 @@ size_t tool_pulse_bytes(const rill_port *p);
 /* A pulse of quiet noise; any numbers of 8 and 16 bits; 0 and 1, which are indices into any table,
  * of other whole numbers. */
 void tool_pulse_noise(const rill_port *p, uint32_t *seed, void *ret);
+bool tool_noise_is_bits(const rill_port *p); /* 0 and 1 */
 
 /* All ports of a plan, to be freed. */
 rill_port *tool_ports(const rill_plan *p, unsigned *ret_n);

@@ -125,6 +125,10 @@ expect 3 "input .* is f32\[S\]: --set SYMBOL=N" "$rill" run wiener
 expect 0 "cache_last_channel_len:cache_last_channel_next_len" "$rill" inspect "$small/caches.onnx"
 expect 0 "cache_last_channel_next_len *i64\[1\] 12 .. 12" "$rill" run "$small/caches.onnx" --steps 3
 expect 0 "median_us" "$rill" bench "$small/caches.onnx" --json
+trips=$(dirname "$0")/../conformance/own
+expect 0 "0 or 1 by chance: five, none, less; --const NAME=VALUE" "$rill" bench --seconds 0.01 "$trips/loop_trips/model.onnx"
+expect 0 "0 or 1 by chance: none, less; --const NAME=VALUE" "$rill" bench --seconds 0.01 --const five=5 "$trips/loop_trips/model.onnx"
+expect 0 "0 or 1 by chance: .*; --const NAME=VALUE" "$rill" bench --seconds 0.01 "$trips/sizes_range/model.onnx"
 expect 0 "more *bool\[4\] 0 .. " "$rill" run "$small/types.onnx"
 position=$(dirname "$0")/../conformance/own/index_position
 expect 0 "add4_0 *f32\[1,2,7\] -3.44658 .. 2.22742" "$rill" run "$position/model.onnx" --input "$position/test_data_set_0/input_0.pb"
