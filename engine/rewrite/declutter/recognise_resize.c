@@ -5,6 +5,7 @@
  * places do not end where floats cannot count any more. */
 #include "engine/graph/edit.h"
 #include "engine/ops/attrs.h"
+#include "engine/ops/resize.h"
 #include "engine/rewrite/declutter/match.h"
 #include "engine/rewrite/declutter/passes.h"
 #include "engine/rewrite/declutter/put.h"
@@ -21,6 +22,7 @@ struct picked {
 struct resized {
     struct picked left, right;
     const struct dim *from, *to;
+    float times; /* as long as before, a ratio; 0: as the lengths say */
 };
 
 static bool picked_of(const struct graph *g, uint32_t w, struct picked *ret)
@@ -95,23 +97,37 @@ static bool counts(const struct graph *g, uint32_t w, const struct dim *to)
     return from && by && dim_is(from, 0) && dim_is(by, 1) && size_of(g, n->in[1]) == to;
 }
 
+/* The ratio of whole numbers that 1 / scale stands for, of which Resize makes the same length. */
+#define TIMES_MAX 64
+static bool is_ratio(const struct graph *g, float scale, struct resized *r)
+{
+    for (int64_t num = 1, a, b; num <= TIMES_MAX; num++) {
+        const int64_t den = llround((double) scale * (double) num);
+        const double times = (double) num / (double) den;
+        if (den < 1 || den > TIMES_MAX || (float) ((double) den / (double) num) != scale)
+            continue;
+        r->times = (float) times;
+        return resize_ratio(times, &a, &b) && a == num && b == den &&
+            r->to == dim_div_int(g->dims, dim_mul_int(g->dims, r->from, num), den);
+    }
+    return false;
+}
+
 /* Frames of the input for one of the output. */
-static bool is_scale(const struct graph *g, uint32_t w, const struct resized *r)
+static bool is_scale(const struct graph *g, uint32_t w, struct resized *r)
 {
     const struct node *n = match_op(g, w, OP_DIV);
     const struct node *from = n ? match_op(g, n->in[0], OP_CAST) : NULL,
                       *to = n ? match_op(g, n->in[1], OP_CAST) : NULL;
     float scale;
+    r->times = 0;
     if (from && to)
         return size_of(g, from->in[0]) == r->from && size_of(g, to->in[0]) == r->to;
-    if (!match_number(g, w, &scale) || !(scale > 0 && scale <= 1))
-        return false;
-    const int64_t times = (int64_t) lround(1.0 / (double) scale);
-    return scale == (float) (1.0 / (double) times) && r->to == dim_mul_int(g->dims, r->from, times);
+    return match_number(g, w, &scale) && scale > 0 && scale <= TIMES_MAX && is_ratio(g, scale, r);
 }
 
 /* max(0, (i + 0.5) * scale - 0.5) */
-static bool is_place(const struct graph *g, uint32_t w, const struct resized *r)
+static bool is_place(const struct graph *g, uint32_t w, struct resized *r)
 {
     uint32_t x, i;
     if (!clipped(g, w, 0, NULL, &x))
@@ -141,7 +157,7 @@ static bool is_right(const struct graph *g, uint32_t w, const struct resized *r)
 }
 
 /* What is left of a place, 0 to 1, along the axis of the output. */
-static bool is_rest(const struct graph *g, uint32_t w, const struct resized *r)
+static bool is_rest(const struct graph *g, uint32_t w, struct resized *r)
 {
     static const float one = 1;
     const struct node *whole = match_op(g, r->left.index, OP_CAST), *n, *moves;
@@ -212,25 +228,33 @@ static rill_status attr_make(struct graph *g, const char *name, int axis, void *
     return attrs_parse(op, name, list, 2, *ret, reterr);
 }
 
+static uint32_t scales_put(struct graph *g, float times)
+{
+    const int64_t n = 1;
+    return graph_add_const(g, "scales", tensor_from_data(g->arena, DTYPE_F32, 1, &n, &times));
+}
+
 /* The sum becomes the Resize, or the Transpose behind it. */
 static rill_status resize_put(struct edit *e, uint32_t at, const struct resized *r,
                               rill_error *reterr)
 {
     struct graph *g = e->g;
     const struct picked *q = &r->left;
-    const uint32_t in[4] = { q->data, WIRE_NONE, WIRE_NONE, put_sizes(g, "sizes", &r->to, 1) };
+    const uint32_t last = r->times > 0 ? scales_put(g, r->times) : put_sizes(g, "sizes", &r->to, 1);
+    const unsigned n_in = r->times > 0 ? 3 : 4;
+    const uint32_t in[] = { q->data, WIRE_NONE, n_in == 3 ? last : WIRE_NONE, last };
     uint32_t out = graph_add_wire(g, g->nodes[at].name, &g->wires[q->gather->out[0]].fact);
     void *attr = NULL;
     TRY(attr_make(g, g->nodes[at].name, q->axis, &attr, reterr));
-    bool ok = in[3] != WIRE_NONE && out != WIRE_NONE;
+    bool ok = last != WIRE_NONE && out != WIRE_NONE;
     if (ok && q->turned) {
         const struct node *turned = q->turned;
-        ok = edit_insert(e, at, op_by_id(OP_RESIZE), attr, in, 4, &out, 1) &&
+        ok = edit_insert(e, at, op_by_id(OP_RESIZE), attr, in, n_in, &out, 1) &&
             edit_inputs(e, at, &out, 1);
         g->nodes[at].op = op_by_id(OP_TRANSPOSE);
         g->nodes[at].attr = turned->attr;
     } else if (ok) {
-        ok = edit_inputs(e, at, in, 4);
+        ok = edit_inputs(e, at, in, n_in);
         g->nodes[at].op = op_by_id(OP_RESIZE);
         g->nodes[at].attr = attr;
     }
