@@ -33,26 +33,32 @@ def options():
 
 def heard(*command):
     """What rill prints; its own words where it fails."""
-    r = subprocess.run(command, capture_output=True, text=True)
+    try:
+        r = subprocess.run(command, capture_output=True, text=True)
+    except OSError as e:
+        raise SystemExit(f"{command[0]}: {e.strerror}") from None
     if r.returncode:
         raise SystemExit(r.stderr.strip() or f"{command[0]}: exit code {r.returncode}")
     return json.loads(r.stdout)
 
 
 def recordings(o):
+    if not o.recordings.is_dir():
+        raise SystemExit(f"{o.recordings}: no folder of recordings")
     found = [f for f in sorted(o.recordings.iterdir()) if f.suffix in (".wav", ".flac") and f.with_suffix(".txt").exists()]
     return found[:o.limit or None]
 
 
 class Sums:
     def __init__(self, name, to):
-        self.name, self.to, self.audio_s, self.busy_s, self.late = name, to, 0.0, 0.0, []
+        self.name, self.to, self.audio_s, self.busy_s, self.late, self.most = name, to, 0.0, 0.0, [], 0.0
         to.mkdir(parents=True, exist_ok=True)
 
     def row(self, rate):
         late = self.late or [0.0]
+        most = max(self.most, *late)
         print(f"{self.name:14} WER {100 * rate['wer']:6.2f} % of {rate['words']} words ({rate['insertions']} ins, {rate['deletions']} del, "
-              f"{rate['substitutions']} sub), late {sum(late) / len(late):.3f} s, most {max(late):.3f} s, RTF {self.busy_s / self.audio_s:.4f}")
+              f"{rate['substitutions']} sub), late {sum(late) / len(late):.3f} s, most {most:.3f} s, RTF {self.busy_s / self.audio_s:.4f}")
 
 
 def by_rill(o, files, to):
@@ -64,7 +70,8 @@ def by_rill(o, files, to):
         words = sum(len(s["words"]) for s in said["segments"])
         sums.audio_s += said["audio_s"]
         sums.busy_s += said["rtf"] * said["audio_s"]
-        sums.late += [said["late_s"]["mean"]] * (words - 1) + [said["late_s"]["most"]] if words else []
+        sums.late += [said["late_s"]["mean"]] * words
+        sums.most = max(sums.most, said["late_s"]["most"])
     return sums
 
 

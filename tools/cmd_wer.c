@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TEXT_BYTES_MAX ((uint64_t) 64 << 20)
 
@@ -45,6 +46,22 @@ static rill_status json_text_of(char **ret, const struct bytes *b, rill_error *e
                           "transcribe --json");
 }
 
+static rill_status utf8_check(const struct bytes *b, rill_error *err)
+{
+    const char *text = (const char *) b->data;
+    unsigned line = 1;
+    for (size_t at = 0; at < b->n; line++) {
+        const char *end = memchr(text + at, '\n', b->n - at);
+        size_t n = end ? (size_t) (end - text) - at : b->n - at;
+        json_t *good = memchr(text + at, 0, n) ? NULL : json_stringn(text + at, n);
+        if (!good)
+            return err_set(err, RILL_MALFORMED, "line %u is not text in UTF-8", line);
+        json_decref(good);
+        at += n + 1;
+    }
+    return RILL_OK;
+}
+
 /* A string to be freed. */
 static rill_status text_read(char **ret, const char *path, rill_error *err)
 {
@@ -55,8 +72,10 @@ static rill_status text_read(char **ret, const char *path, rill_error *err)
         s = json_text_of(ret, &b, err);
         bytes_drop(&b);
     } else if (s == RILL_OK) {
+        s = utf8_check(&b, err);
         *ret = tool_alloc(b.n + 1);
-        memcpy(*ret, b.data, b.n);
+        if (b.n)
+            memcpy(*ret, b.data, b.n);
         (*ret)[b.n] = 0;
         bytes_drop(&b);
     }
@@ -201,6 +220,24 @@ static rill_status file_compare(struct comparing *c, const char *ref, const char
     return s;
 }
 
+/* Texts that nothing was said to. */
+static void strangers_tell(const char *ref, const char *hyp)
+{
+    struct dirent **list = NULL;
+    int n = scandir(hyp, &list, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        char path[4096];
+        const char *name = list[i]->d_name, *dot = strrchr(name, '.');
+        bool is_text = name[0] != '.' && (ends_with(name, ".txt") || ends_with(name, ".json"));
+        if (is_text)
+            snprintf(path, sizeof path, "%s/%.*s.txt", ref, (int) (dot - name), name);
+        if (is_text && access(path, F_OK))
+            fprintf(stderr, "rill wer: '%.100s' is not in REF and left out\n", name);
+        free(list[i]);
+    }
+    free(list);
+}
+
 static rill_status folders_compare(struct comparing *c, const char *ref, const char *hyp)
 {
     struct dirent **list = NULL;
@@ -215,6 +252,8 @@ static rill_status folders_compare(struct comparing *c, const char *ref, const c
         free(list[i]);
     }
     free(list);
+    if (s == RILL_OK)
+        strangers_tell(ref, hyp);
     return s == RILL_OK && !c->n_texts
         ? err_set(&c->err, RILL_INVALID, "%.200s: no .txt files in this folder", ref)
         : s;

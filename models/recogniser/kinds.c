@@ -299,9 +299,10 @@ static const char *nemo_scan(const struct recogniser *r)
 
 /* ---- the families ---- */
 
+#define FBANK(samples) .pcm = samples, .features = ""
+
 #define ICEFALL                                                                                    \
-    .chunk_read = icefall_chunk, .check = states_check, .scan_write = icefall_scan, .pcm = "pcm",  \
-    .features = ""
+    .chunk_read = icefall_chunk, .check = states_check, .scan_write = icefall_scan, FBANK("pcm")
 
 #define NEMO                                                                                       \
     .chunk_read = nemo_chunk, .check = nemo_check, .scan_write = nemo_scan, .features_axis = 1,    \
@@ -320,8 +321,7 @@ static const struct recogniser_kind kinds[] = {
       .chunk_read = icefall_chunk,
       .check = conformer_check,
       .scan_write = conformer_scan,
-      .pcm = "pcm",
-      .features = "" },
+      FBANK("pcm") },
     { .model_type = "zipformer2", .is_ctc = true, .people = "zipformer2 CTC network", ICEFALL },
     { .model_type = "EncDecHybridRNNTCTCBPEModel",
       .is_recurrent = true,
@@ -338,8 +338,7 @@ static const struct recogniser_kind kinds[] = {
       .chunk_read = wenet_chunk,
       .check = wenet_check,
       .scan_write = wenet_scan,
-      .pcm = "pcm * 32768.0",
-      .features = "" },
+      FBANK("pcm * 32768.0") },
 };
 
 static const char *types_known(const struct recogniser *r)

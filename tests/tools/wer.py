@@ -60,6 +60,18 @@ with tempfile.TemporaryDirectory() as tmp:
             f.write(text)
     r = subprocess.run([RILL, "wer", tmp + "/r", tmp + "/h"], capture_output=True, text=True)
     check(r.returncode == 0 and " 50.00 %       4 words      0 ins      1 del      1 sub  total" in r.stdout, "folders: " + r.stdout)
+    check(not r.stderr, "folders: " + r.stderr)
+    for name in ("h/d.txt", "h/e.json", "h/notes.md", "h/.hidden.txt"):
+        with open(os.path.join(tmp, name), "w") as f:
+            f.write("five")
+    more = subprocess.run([RILL, "wer", tmp + "/r", tmp + "/h"], capture_output=True, text=True)
+    check(more.returncode == 0 and more.stdout == r.stdout and more.stderr == "".join("rill wer: '%s' is not in REF and left out\n" % n for n in
+                                                                                     ("d.txt", "e.json")), "without REF: " + more.stderr)
+    for text in ("caf\xe9".encode("latin-1"), "cat".encode("utf-16"), b"\xed\xa0\x80", b"a\0b"):
+        with open(tmp + "/r/b.txt", "wb") as f:
+            f.write(b"one\n" + text)
+        r = subprocess.run([RILL, "wer", tmp + "/r", tmp + "/h"], capture_output=True, text=True)
+        check(r.returncode == 3 and "/r/b.txt: line 2 is not text in UTF-8" in r.stderr, "%s: %d %s" % (text, r.returncode, r.stderr))
     r = subprocess.run([RILL, "wer", tmp + "/r", tmp + "/ref"], capture_output=True, text=True)
     check(r.returncode == 3 and "two files or two folders" in r.stderr, "a file and a folder: " + r.stderr)
     r = subprocess.run([RILL, "wer", tmp + "/absent", tmp + "/ref"], capture_output=True, text=True)

@@ -348,11 +348,16 @@ def script_check(tmp):
     os.mkdir(tmp + "/recordings")
     shutil.copy(WAV, tmp + "/recordings/a.wav")
     file_write(tmp + "/recordings/a.txt", "THE LAING\n")
-    for model, fails, words in (("./zipformer2", False, "of 2 words ("), ("./recordings", True, "graph.nnef: No such file")):
-        r = subprocess.run([sys.executable, SOURCE + "/bench/recognise.py", model, "recordings", "--rill", RILL], cwd=tmp, capture_output=True,
+    for model, folder, fails, words in (("./zipformer2", "recordings", False, "of 2 words ("),
+                                        ("./recordings", "recordings", True, "graph.nnef: No such file"),
+                                        ("./zipformer2", "./nowhere", True, "nowhere: no folder of recordings")):
+        r = subprocess.run([sys.executable, SOURCE + "/bench/recognise.py", model, folder, "--rill", RILL], cwd=tmp, capture_output=True,
                            text=True, timeout=300)
         said = r.stdout + r.stderr
         check(bool(r.returncode) == fails and words in said and "Traceback" not in said, "recognise.py %s: %s" % (model, said))
+        if not fails:
+            _, heard = run(RILL, "transcribe", "--json", "-m", tmp + "/zipformer2", WAV)
+            check("late %(mean).3f s, most %(most).3f s" % json.loads(heard)["late_s"] in said, "recognise.py, late: " + said)
 
 
 def daemon_check(tmp, plain):
