@@ -69,9 +69,10 @@ class RNNoise:
         return self.resample(np.roll(out, -self.delay(wide, out)) / 32768, len(pad))[:len(x)]
 
     def delay(self, x, y):
-        """Less than four frames."""
+        """Whole frames, less than four, but for a sample: voices are like themselves elsewhere, too."""
         like = np.fft.irfft(np.fft.rfft(y) * np.fft.rfft(x).conj(), len(x))
-        return int(np.argmax(like[:4 * self.FRAME]))
+        near = [at + by for at in range(0, 4 * self.FRAME, self.FRAME) for by in (-1, 0, 1)]
+        return max(near, key=lambda at: like[at])
 
     @staticmethod
     def resample(x, n):
