@@ -66,7 +66,6 @@ static void bench_measure(struct bench *b, double seconds)
     qsort(b->us, b->n_runs, sizeof *b->us, tool_compare_f64);
 }
 
-/* Seconds of audio in one pulse; 0 where the model has no rate. */
 static json_t *whole_inputs(const struct bench *b)
 {
     json_t *ret = json_array();
@@ -88,6 +87,7 @@ void whole_inputs_print(const json_t *names)
         printf("; --const NAME=VALUE makes one a number\n");
 }
 
+/* Seconds of audio in one pulse; 0 where the model has no rate. */
 static double pulse_seconds(const struct bench *b)
 {
     for (unsigned i = 0; i < b->n_ports; i++)

@@ -39,7 +39,7 @@ static rill_status attr_set_choice(const struct op *op, const char *node, const 
                    s->name, a->strings.v[0], known);
 }
 
-static bool attr_is_one_string(const struct attr *a)
+bool attr_is_one_string(const struct attr *a)
 {
     return a->kind == ATTR_STRINGS && a->strings.n == 1;
 }

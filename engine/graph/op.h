@@ -66,6 +66,8 @@ struct attr_spec {
     bool own;                   /* no reader accepts it, only passes set it */
 };
 
+bool attr_is_one_string(const struct attr *a);
+
 /* Fills the struct at ret (zeroed first) from attrs; defaults where absent. An unknown name, a
  * wrong kind or an unknown choice is refused by name, saying what is known. Strings and lists are
  * borrowed. */

@@ -342,9 +342,7 @@ enum { IN_SIGNAL, IN_WEIGHT, IN_BIAS, IN_STATE };
 
 static rill_status activation_take(struct conversion *l, bool *gated)
 {
-    const struct attr *act = convert_attr(l, "activation");
-    const char *name =
-        act && act->kind == ATTR_STRINGS && act->strings.n == 1 ? act->strings.v[0] : "none";
+    const char *name = convert_text(l, "activation", "none");
     *gated = !strcmp(name, "silu") || !strcmp(name, "swish");
     return *gated || !strcmp(name, "none")
         ? RILL_OK

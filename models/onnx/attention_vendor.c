@@ -20,7 +20,7 @@ rill_status attention_attrs_absent(struct conversion *l, const char *const *name
     for (unsigned i = 0; i < n; i++) {
         const struct attr *a = convert_attr(l, name[i]);
         bool none = !a || (a->kind == ATTR_INT && a->i == 0) ||
-            (a->kind == ATTR_STRINGS && a->strings.n == 1 && !strcmp(a->strings.v[0], "NONE"));
+            !strcmp(convert_text(l, name[i], ""), "NONE");
         if (!none)
             return convert_fail(l, RILL_UNSUPPORTED, "attribute '%s' is not supported", name[i]);
     }

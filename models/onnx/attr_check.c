@@ -21,11 +21,11 @@ static const struct attr_row {
     { up_concat_from_sequence, "i:axis i:new_axis" },
     { up_constant,
       "t:value f:value_float F:value_floats i:value_int I:value_ints s:value_string "
-      "s:value_strings" },
+      "S:value_strings" },
     { up_cross_entropy, "i:ignore_index s:reduction" },
     { up_dropout, "i:is_test f:ratio i:seed" },
     { up_dynamic_lstm,
-      "F:activation_alpha F:activation_beta s:activations f:clip s:direction i:hidden_size "
+      "F:activation_alpha F:activation_beta S:activations f:clip s:direction i:hidden_size "
       "i:input_forget" },
     { up_embed_layer_norm, "f:epsilon i:mask_index_type" },
     { up_fused_conv,
@@ -98,8 +98,9 @@ static const struct attr_word {
     enum attr_kind kind;
     const char *what;
 } words[] = { { 'i', ATTR_INT, "an integer" }, { 'f', ATTR_FLOAT, "a float" },
-              { 's', ATTR_STRINGS, "text" },   { 'I', ATTR_INTS, "integers" },
-              { 'F', ATTR_FLOATS, "floats" },  { 't', ATTR_TENSOR, "a tensor" } };
+              { 's', ATTR_STRINGS, "text" },   { 'S', ATTR_STRINGS, "texts" },
+              { 'I', ATTR_INTS, "integers" },  { 'F', ATTR_FLOATS, "floats" },
+              { 't', ATTR_TENSOR, "a tensor" } };
 
 /* Letter of the kind of a name in a list; 0: it is not there. */
 static char letter_of(const char *known, const char *name)
@@ -114,7 +115,8 @@ static char letter_of(const char *known, const char *name)
 static rill_status kind_check(const struct conversion *l, const struct attr *a, char letter)
 {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (words[i].letter == letter && a->kind != words[i].kind)
+        if (words[i].letter == letter &&
+            (a->kind != words[i].kind || (letter == 's' && !attr_is_one_string(a))))
             return convert_fail(l, RILL_MALFORMED, "attribute '%.60s' is not %s", a->name,
                                 words[i].what);
     return RILL_OK;

@@ -76,6 +76,12 @@ int64_t convert_int(struct conversion *l, const char *name, int64_t absent)
     return a && a->kind == ATTR_INT ? a->i : absent;
 }
 
+const char *convert_text(struct conversion *l, const char *name, const char *absent)
+{
+    const struct attr *a = convert_attr(l, name);
+    return !a ? absent : attr_is_one_string(a) ? a->strings.v[0] : "";
+}
+
 float convert_float_of(struct conversion *l, const char *name, float absent)
 {
     const struct attr *a = convert_attr(l, name);

@@ -242,12 +242,6 @@ static rill_status activated(struct conversion *l, const char *name, const float
     return e.status;
 }
 
-static const char *text_of(struct conversion *l, const char *name)
-{
-    const struct attr *a = convert_attr(l, name);
-    return a && a->kind == ATTR_STRINGS && a->strings.n == 1 ? a->strings.v[0] : "";
-}
-
 /* Input 3 is added before the activation. */
 rill_status up_fused_conv(struct conversion *l)
 {
@@ -255,7 +249,7 @@ rill_status up_fused_conv(struct conversion *l)
     const bool has = numbers && numbers->kind == ATTR_FLOATS;
     const float *number = has ? numbers->floats.v : NULL;
     const unsigned n_number = has ? (unsigned) numbers->floats.n : 0;
-    const char *name = text_of(l, "activation");
+    const char *name = convert_text(l, "activation", "");
     uint32_t y = WIRE_NONE;
     TRY(convert_inputs_check(l, 2, 4, 0x3));
     convert_attr_drop(l, "activation_params");
@@ -276,7 +270,7 @@ rill_status up_fused_gemm(struct conversion *l)
     const unsigned n_number = convert_attr(l, "activation_beta") ? 2
         : convert_attr(l, "activation_alpha")                    ? 1
                                                                  : 0;
-    const char *name = text_of(l, "activation");
+    const char *name = convert_text(l, "activation", "");
     uint32_t y = WIRE_NONE;
     TRY(convert_inputs_check(l, 2, 3, 0x3));
     for (size_t i = 0; i < sizeof drop / sizeof *drop; i++)

@@ -175,19 +175,13 @@ static rill_status grid_put(struct grid *g)
     return emit_output(e, 0, emit(e, "Reshape", y, to));
 }
 
-static const char *choice_of(struct conversion *l, const char *name, const char *absent)
-{
-    const struct attr *a = convert_attr(l, name);
-    return !a ? absent : a->kind == ATTR_STRINGS && a->strings.n == 1 ? a->strings.v[0] : "";
-}
-
 rill_status up_grid_sample(struct conversion *l)
 {
     static const char *const paddings[] = { "zeros", "border", "reflection" };
     struct emitter e = { l, RILL_OK };
     struct grid g = { .e = &e, .padding = PAD_REFLECTION + 1 };
-    const char *mode = choice_of(l, "mode", "linear"),
-               *padding = choice_of(l, "padding_mode", "zeros");
+    const char *mode = convert_text(l, "mode", "linear"),
+               *padding = convert_text(l, "padding_mode", "zeros");
     TRY(convert_inputs_check(l, 2, 2, 0x3));
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         if (!strcmp(modes[i].name, mode))

@@ -34,9 +34,7 @@ enum { IN_PAST, IN_UPDATE, IN_AT };
 static rill_status cache_check(struct conversion *l, int64_t *axis, bool *circular)
 {
     const int rank = convert_rank(l, IN_PAST);
-    const struct attr *mode = convert_attr(l, "mode");
-    const char *text =
-        mode && mode->kind == ATTR_STRINGS && mode->strings.n == 1 ? mode->strings.v[0] : "linear";
+    const char *text = convert_text(l, "mode", "linear");
     *circular = !strcmp(text, "circular");
     *axis = convert_int(l, "axis", -2);
     TRY(convert_inputs_check(l, 2, 3, 0x3));

@@ -198,6 +198,8 @@ void convert_attr_drop(struct conversion *l, const char *name);
 rill_status convert_set_int(struct conversion *l, const char *name, int64_t v);
 rill_status convert_set_text(struct conversion *l, const char *name, const char *text);
 int64_t convert_int(struct conversion *l, const char *name, int64_t absent);
+/* "" where the attribute is no text, or several. */
+const char *convert_text(struct conversion *l, const char *name, const char *absent);
 float convert_float_of(struct conversion *l, const char *name, float absent);
 
 /* Puts wire w at input i; inputs between are absent. */

@@ -20,10 +20,7 @@ static const struct rule {
 
 static rill_status rule_take(struct conversion *l, const struct rule **ret)
 {
-    const struct attr *a = convert_attr(l, "update_rule");
-    const char *name = !a                              ? "gated_delta"
-        : a->kind == ATTR_STRINGS && a->strings.n == 1 ? a->strings.v[0]
-                                                       : "";
+    const char *name = convert_text(l, "update_rule", "gated_delta");
     const int64_t q = convert_int(l, "q_num_heads", 0), kv = convert_int(l, "kv_num_heads", 0);
     *ret = NULL;
     TRY(convert_inputs_check(l, 3, 6, 0x7));

@@ -72,8 +72,7 @@ static rill_status sum_all(struct conversion *l, const char *op, uint32_t x, uin
 
 static rill_status reduce(struct loss *s, uint32_t x, uint32_t *ret)
 {
-    const struct attr *a = convert_attr(s->l, "reduction");
-    const char *how = a && a->kind == ATTR_STRINGS && a->strings.n == 1 ? a->strings.v[0] : "mean";
+    const char *how = convert_text(s->l, "reduction", "mean");
     uint32_t total, weights;
     *ret = x;
     if (!strcmp(how, "none"))

@@ -100,8 +100,7 @@ static rill_status resize_old(struct conversion *l, const char *near)
 
 static bool text_is(struct conversion *l, const char *name, const char *text, bool absent)
 {
-    const struct attr *a = convert_attr(l, name);
-    return a ? a->kind == ATTR_STRINGS && !strcmp(a->strings.v[0], text) : absent;
+    return convert_attr(l, name) ? !strcmp(convert_text(l, name, ""), text) : absent;
 }
 
 struct scale_kinds {

@@ -375,6 +375,34 @@ static void test_nodes(void)
     expect_graph("unprintable name", graph_with(name), RILL_UNSUPPORTED, "Frob\\x01\\xff\\x5c");
 }
 
+/* Attributes that are one text, as a list of none and of two. */
+static void test_texts(void)
+{
+    static const struct {
+        const char *domain, *op, *in, *attr;
+        int opset;
+    } list[] = {
+        { "", "AveragePool", "x", "auto_pad", 10 },
+        { "", "CausalConvWithState", "x x", "activation", 28 },
+        { "", "GridSample", "x x", "mode", 20 },
+        { "", "LinearAttention", "x x x", "update_rule", 28 },
+        { "", "Resize", "x x", "mode", 10 },
+        { "", "SoftmaxCrossEntropyLoss", "x x", "reduction", 13 },
+        { "", "TensorScatter", "x x", "mode", 24 },
+        { "com.microsoft", "FusedConv", "x x", "activation", 13 },
+    };
+    static const char *const texts[] = { "", "nearest linear" };
+    for (size_t i = 0; i < 2 * sizeof list / sizeof *list; i++) {
+        struct pb n = node_with(make_node(list[i / 2].op, list[i / 2].in, "y"),
+                                make_texts_attr(list[i / 2].attr, texts[i % 2]));
+        pb_text(&n, NODE_DOMAIN, list[i / 2].domain);
+        for (unsigned k = 0; i / 2 == 0 && k < 2; k++) /* where auto_pad is looked at */
+            pb_message(&n, NODE_ATTR, make_int_attr(k ? "ceil_mode" : "count_include_pad", 1));
+        expect(list[i / 2].op, make_model(graph_with(n), list[i / 2].opset), NULL, NULL,
+               RILL_MALFORMED, list[i / 2].attr);
+    }
+}
+
 /* Each of two nodes, the first of which makes a sequence. */
 static void test_sequences(void)
 {
@@ -671,6 +699,7 @@ int main(void)
     test_graphs();
     test_input_types();
     test_nodes();
+    test_texts();
     test_sequences();
     test_caches();
     test_opsets();
