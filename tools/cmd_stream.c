@@ -364,7 +364,8 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "socket", 's', OPT_TEXT, &o.socket, "PATH",
           "the daemon's socket (default: $RILL_SOCKET or the system's)" },
         { "timeout", 0, OPT_INT, INT_FROM_TO(&o.timeout_s, 1, 3600), "S",
-          "give up after S seconds without an answer (default 10)" },
+          "give up when the daemon has said nothing for S seconds, asked whether it lives (default "
+          "10)" },
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 2, 2);

@@ -71,7 +71,7 @@ struct rill_client_pcm client_pcm(const Rill__Pcm *m);          /* takes NULL */
 
 /* handles the whole messages in c->in; their number or -1 */
 int client_messages(struct rill_client *c);
-/* one round; a daemon silent for timeout_ms is an error */
+/* one round; a daemon that says nothing for timeout_ms, asked for a sign of life, is an error */
 int client_wait(struct rill_client *c, const char *for_what);
 int client_bytes_send(struct rill_client *c, const uint8_t *p, size_t n);
 int client_send(struct rill_client *c, const Rill__ClientFrame *f);

@@ -21,8 +21,9 @@
  * Errors: functions return 0, or -1 with words in rill_client_error() and, where the daemon
  * refused, the protocol's Code in rill_client_error_code(). A connection that ended makes every
  * later call fail the same way; a stream that ended with an error makes later calls on it fail, and
- * the others go on. Each call that asks the daemon something waits at most the timeout of
- * rill_client_connect() without any progress.
+ * the others go on. A call that waits for the daemon fails when that has said nothing for the
+ * timeout of rill_client_connect(). What takes longer, such as loading a model, is waited for: the
+ * daemon is asked meanwhile whether it lives.
  *
  * Units: positions and counts of samples are per channel and of the input's rate where nothing else
  * is said; PCM is interleaved, little-endian; times end in _us or _ms; rtf is compute time over
@@ -178,9 +179,10 @@ struct rill_client_events {
 };
 
 /* Connects to the socket at path (at most 107 bytes), sends the preface and Hello, and waits for
- * the answer. timeout_ms is the limit of this and of every later wait without any progress; 0 = 10
- * s. name (may be NULL) is for the daemon's log. *ret is written in every case, NULL where memory
- * was out, so that rill_client_error() can be asked; free it either way. */
+ * the answer. timeout_ms is for how long the daemon may say nothing, now and in every later wait,
+ * in the second half of which it is asked for a sign of life; 0 = 10 s. name (may be NULL) is for
+ * the daemon's log. *ret is written in every case, NULL where memory was out, so that
+ * rill_client_error() can be asked; free it either way. */
 int rill_client_connect(struct rill_client **ret, const char *path, const char *name,
                         unsigned timeout_ms);
 

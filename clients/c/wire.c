@@ -58,15 +58,38 @@ int rill_client_poll(struct rill_client *c, int timeout_ms)
     return r > 0 ? socket_read(c) : 0;
 }
 
-/* One round of waiting for the daemon; a silent daemon is an error after timeout_ms. */
-int client_wait(struct rill_client *c, const char *for_what)
+/* Nobody asked for its answer, a Pong without a number. */
+static int life_ask(struct rill_client *c)
+{
+    Rill__Ping m = RILL__PING__INIT;
+    MESSAGE(PING, ping, m);
+    return client_send(c, &f);
+}
+
+/* As poll(2) says. */
+static int readable_wait(const struct rill_client *c, unsigned timeout_ms)
 {
     struct pollfd p = { .fd = c->fd, .events = POLLIN };
+    int r;
+    while ((r = poll(&p, 1, (int) timeout_ms)) < 0 && errno == EINTR)
+        ;
+    return r;
+}
+
+/* One round of waiting for the daemon. What it does may take long, such as checking and loading a
+ * model: after half of timeout_ms it is asked whether it lives, and one that stays silent for the
+ * whole is an error. */
+int client_wait(struct rill_client *c, const char *for_what)
+{
+    unsigned half_ms = c->timeout_ms / 2;
     if (c->dead)
         return client_fail_dead(c, "the connection is closed");
-    int r;
-    while ((r = poll(&p, 1, (int) c->timeout_ms)) < 0 && errno == EINTR)
-        ;
+    int r = readable_wait(c, half_ms);
+    if (r == 0) {
+        if (life_ask(c) < 0)
+            return -1;
+        r = readable_wait(c, c->timeout_ms - half_ms);
+    }
     if (r < 0)
         return client_fail_dead(c, strerror(errno));
     if (r == 0)

@@ -571,6 +571,25 @@ class Impostors(unittest.TestCase):
         self.meets(rc.Timeout, [PREFACE], stay=True, timeout=0.2)
         self.assertLess(time.monotonic() - start, 60)
 
+    def test_what_takes_longer_than_the_timeout(self):
+        """A daemon that says when asked that it lives is waited for."""
+        for way in ("blocking", "asyncio"):
+            lives, answer = bytes.fromhex("02 00 00 00 5a 00"), bytes.fromhex("04 00 00 00 08 02 5a 00")
+            other = rig.Impostor([PREFACE + HELLO, b"", lives, lives, lives, lives, answer], True)
+
+            async def run():
+                async with await AsyncClient.connect(other.path, timeout=1) as client:
+                    return await client.ping()
+            try:
+                if way == "asyncio":
+                    took = asyncio.run(run())
+                else:
+                    with rc.Client(other.path, timeout=1) as client:
+                        took = client.ping()
+                self.assertGreater(took, 2, msg=way)
+            finally:
+                other.close()
+
     def test_closed_before_the_client_writes(self):
         """What is written meets a broken pipe; the reason that the daemon gave is told."""
         error = bytes.fromhex("0b 00 00 00 52 09 10 0c 1a 03 61 62 63 20 01")

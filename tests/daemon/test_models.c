@@ -247,6 +247,30 @@ static void test_timeout(void)
     CHECK(rig_stop(&r) == 0);
 }
 
+/* Opening lasts several times as long as a client lets the daemon be silent: it waits while the
+ * daemon lives, and no longer. */
+static void test_wait_for_check(void)
+{
+    struct rig r;
+    struct rill_client *c = NULL;
+    struct rill_client_open o = open_of("bad");
+    rig_start(&r, "check_timeout_s = 3\n");
+    model_put(&r, "bad", "sleep");
+    CHECK_OF(c, rill_client_connect(&c, r.sock, "patient", 600) == 0);
+    CHECK(rill_client_open(c, 1, &o, NULL) < 0 &&
+              strstr(rill_client_error(c), "took more than 3 s"),
+          "%s", rill_client_error(c));
+    kill(r.pid, SIGSTOP);
+    uint64_t start = now_ms();
+    CHECK(rill_client_open(c, 1, &o, NULL) < 0 &&
+              strstr(rill_client_error(c), "the daemon was silent for 600 ms"),
+          "%s", rill_client_error(c));
+    CHECK(now_ms() - start >= 600 && now_ms() - start < 5000, "%llu ms", LLU(now_ms() - start));
+    kill(r.pid, SIGCONT);
+    rill_client_free(c);
+    CHECK(rig_stop(&r) == 0);
+}
+
 /* A daemon that is told to stop does not wait for a check to time out. */
 static void test_stop_while_checking(void)
 {
@@ -738,6 +762,7 @@ int main(int argc, char **argv)
     test_bad();
     test_killed();
     test_timeout();
+    test_wait_for_check();
     test_stop_while_checking();
     test_stop_while_preloading();
     test_pins();

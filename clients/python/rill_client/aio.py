@@ -186,7 +186,11 @@ class AsyncClient:
         return True
 
     async def _progress(self, what: str) -> None:
-        if not await self._wait(self._timeout):
+        """As Client._progress."""
+        if await self._wait(self._timeout / 2):
+            return
+        self._writer.write(self._core.message("ping", {}))     # and not awaited: the answer finds a waiter
+        if not await self._wait(self._timeout / 2):
             raise Timeout("the daemon was silent for %g s while waiting for %s" % (self._timeout, what))
 
     async def _send(self, data: bytes) -> None:

@@ -22,7 +22,8 @@ class Client:
 
     path     the socket; $RILL_SOCKET or /run/rilld/rilld.sock where it is None
     name     for the daemon's log
-    timeout  seconds that the daemon may be silent while something is waited for
+    timeout  seconds that the daemon may be silent while something is waited for; what takes it longer, such as loading
+             a model, is waited for while it answers that it lives
 
     Raises ConnectionLost where nobody listens. Close it, or use it in a with statement; streams that are open then are
     dropped by the daemon.
@@ -120,8 +121,11 @@ class Client:
         return bool(r), bool(w)
 
     def _progress(self, what: str) -> None:
-        """Waits for the daemon once."""
-        readable, _ = self._wait(self._timeout)
+        """Waits for the daemon once. What it does may take long: after half the time it is asked whether it lives."""
+        readable, _ = self._wait(self._timeout / 2)
+        if not readable:
+            self._send(self._core.message("ping", {}))
+            readable, _ = self._wait(self._timeout / 2)
         if not readable:
             raise Timeout("the daemon was silent for %g s while waiting for %s" % (self._timeout, what))
         self._receive()
