@@ -18,7 +18,8 @@ struct bound {
     int64_t run, length; /* in units of the symbol */
     struct arena *arena;
     double cost_left;
-    bool no_numbers; /* the other input is no numbers: what they change is never lost to rounding */
+    int64_t none_from, none_to; /* units whose input is no numbers: what reads them is never lost to
+                                   rounding */
     rill_error *err;
 };
 
@@ -62,7 +63,13 @@ static double number_make(enum dtype type, uint32_t *seed)
                                 : (double) (*seed >> 18 & 1);
 }
 
-/* The input's numbers up to unit `from`, and others behind it: numbers, or none (of floats). */
+static bool is_none(const struct bound *b, const struct stream_fact *s, int64_t frame)
+{
+    return s->axis >= 0 && frame * s->hop_num >= b->none_from * s->hop_den &&
+        frame * s->hop_num < b->none_to * s->hop_den;
+}
+
+/* The input's numbers up to unit `from`, and others behind it. */
 static const struct tensor *input_make(const struct bound *b, uint32_t i, int64_t length,
                                        int64_t from)
 {
@@ -85,7 +92,7 @@ static const struct tensor *input_make(const struct bound *b, uint32_t i, int64_
             (other ? 77777u : 0);
         number_make(f->type, &seed);
         double v = number_make(f->type, &seed);
-        if (other && b->no_numbers && dtype_is_float(f->type))
+        if (is_none(b, s, frame) && dtype_is_float(f->type))
             v = NAN;
         tensor_set_f64(x, x->data, k, s->axis < 0 && !dtype_is_float(f->type) ? 1 : v);
     }
@@ -162,12 +169,52 @@ static rill_status bound_look(struct bound *b, const struct tensor *const *all, 
     return length_runs(b, from) ? run_look(b, all, from, runs, ret) : RILL_OK;
 }
 
+/* bound_look with no numbers behind the runs, in the other input. */
+static rill_status none_look(struct bound *b, const struct tensor *const *all, int64_t runs,
+                             int64_t *ret)
+{
+    b->none_from = runs * b->run;
+    b->none_to = INT32_MAX;
+    const rill_status s = bound_look(b, all, runs, ret);
+    b->none_to = 0;
+    return s;
+}
+
+/* What is cut off behind the last whole window of a sequence is known to be when it has ended: of
+ * the input at its end no numbers, so many units, in the one that ends there and in a longer one.
+ */
+static rill_status cut_look(struct bound *b, int64_t runs, int64_t units, int64_t *ret)
+{
+    struct arena long_run = { .limit_bytes = RUN_BYTES_MAX };
+    const struct tensor **all;
+    b->none_to = runs * b->run;
+    b->none_from = b->none_to - units;
+    b->arena = &long_run;
+    rill_status s = whole_run(b, b->length, b->length, &all);
+    if (s == RILL_OK)
+        s = run_look(b, all, b->none_to, runs, ret);
+    b->none_to = 0;
+    arena_drop(&long_run);
+    return s;
+}
+
+static rill_status cuts_look(struct bound *b, int64_t *ret)
+{
+    const int64_t runs = b->length / b->run / 2;
+    for (int64_t units = 1; length_runs(b, runs * b->run) && units < runs * b->run; units *= 2)
+        TRY(cut_look(b, runs, units, ret));
+    return RILL_OK;
+}
+
+typedef rill_status look(struct bound *, const struct tensor *const *, int64_t runs, int64_t *ret);
+
 /* At a few runs, near the start and far from it. */
-static rill_status bounds_look(struct bound *b, const struct tensor *const *all, int64_t *ret)
+static rill_status bounds_look(struct bound *b, look *one, const struct tensor *const *all,
+                               int64_t *ret)
 {
     int64_t runs = b->length / b->run;
     for (int64_t k = 0; k < 2 * RUNS_NEAR; k++)
-        TRY(bound_look(b, all, k < RUNS_NEAR ? k + 1 : runs / 2 + k - RUNS_NEAR, ret));
+        TRY(one(b, all, k < RUNS_NEAR ? k + 1 : runs / 2 + k - RUNS_NEAR, ret));
     return RILL_OK;
 }
 
@@ -188,10 +235,11 @@ static rill_status bounds_look_closer(struct bound *b, struct arena *a,
     if (!closer)
         return err_set(b->err, RILL_NOMEM, "out of memory");
     memcpy(closer, ret, b->t->n_outputs * sizeof *ret);
-    b->no_numbers = true;
-    const rill_status s = bounds_look(b, all, closer);
-    if (s != RILL_OK)
-        return s == RILL_LIMIT ? RILL_OK : s;
+    rill_status s = bounds_look(b, none_look, all, closer);
+    if (s == RILL_OK)
+        s = cuts_look(b, closer);
+    if (s != RILL_OK && s != RILL_LIMIT)
+        return s;
     for (uint32_t i = 0; i < b->t->n_outputs; i++)
         if (closer[i] <= b->g->outputs[i].delay)
             ret[i] = closer[i];
@@ -231,7 +279,7 @@ rill_status delay_bounds(const struct pgraph *g, const struct graph *t, int64_t 
         return err_set(reterr, RILL_UNSUPPORTED, "no length of the sequence that is long enough");
     rill_status s = whole_run(&b, b.length, b.length, &all);
     if (s == RILL_OK)
-        s = bounds_look(&b, all, ret);
+        s = bounds_look(&b, bound_look, all, ret);
     if (s == RILL_OK && !bounds_reached(&b, ret))
         s = bounds_look_closer(&b, &a, all, ret);
     arena_drop(&a);

@@ -333,6 +333,16 @@ static void faint(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Add", "", later, gb_slice(b, x, 2, 0, -3, 1)));
 }
 
+/* A frame that a sequence does not have which ends there, read as faintly. */
+static void faint_end(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME);
+    uint32_t cut = gb_pad(b, gb_slice(b, x, 2, 0, -3, 1), 3, 2, "constant", 0, 3);
+    uint32_t later = GB(b, "Mul", "", gb_slice(b, cut, 2, 3, INT64_MAX, 1), gb_scalar(b, 1e-12f));
+    gb_output(b, GB(b, "Add", "", later, gb_slice(b, x, 2, 0, -3, 1)));
+}
+
 static void test_reads(void)
 {
     static const int64_t two = 2, five = 5;
@@ -346,7 +356,8 @@ static void test_reads(void)
                  { "5 gathered", windows_gathered, &five },
                  { "cut behind", cut_behind, NULL },
                  { "halves", halves, NULL },
-                 { "faint", faint, NULL } };
+                 { "faint", faint, NULL },
+                 { "faint end", faint_end, NULL } };
     static const int64_t lengths[] = { 3, 4, 9, 30, -1 };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         for (int64_t pulse = 1; pulse <= 8; pulse++) {
