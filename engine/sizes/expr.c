@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/sizes/expr.h"
 
+#include "engine/base/checked.h"
+
 enum kind { KIND_CONSTANT, KIND_AXIS, KIND_ELEMENT, KIND_VARIABLE, KIND_MAX_OVER, KIND_OP };
 
 struct size_node {
@@ -111,50 +113,6 @@ uint32_t size_max_over(struct sizes *s, uint32_t variable, uint32_t trips, uint3
 
 /* ---- the operations ---- */
 
-static bool add(int64_t a, int64_t b, int64_t *ret)
-{
-    return !__builtin_add_overflow(a, b, ret);
-}
-
-static bool sub(int64_t a, int64_t b, int64_t *ret)
-{
-    return !__builtin_sub_overflow(a, b, ret);
-}
-
-static bool mul(int64_t a, int64_t b, int64_t *ret)
-{
-    return !__builtin_mul_overflow(a, b, ret);
-}
-
-/* b is not 0. */
-static bool div_floor(int64_t a, int64_t b, int64_t *ret)
-{
-    if (a == INT64_MIN && b == -1)
-        return false;
-    *ret = a / b - (a % b != 0 && (a < 0) != (b < 0));
-    return true;
-}
-
-static bool div_ceil(int64_t a, int64_t b, int64_t *ret)
-{
-    if (a == INT64_MIN && b == -1)
-        return false;
-    *ret = a / b + (a % b != 0 && (a < 0) == (b < 0));
-    return true;
-}
-
-static bool min(int64_t a, int64_t b, int64_t *ret)
-{
-    *ret = a < b ? a : b;
-    return true;
-}
-
-static bool max(int64_t a, int64_t b, int64_t *ret)
-{
-    *ret = a > b ? a : b;
-    return true;
-}
-
 static bool less(int64_t a, int64_t b, int64_t *ret)
 {
     *ret = a < b;
@@ -182,13 +140,13 @@ static const struct {
     enum trend to_a, to_b;
     const char *name;
 } ops[SIZE_OPS] = {
-    [SIZE_ADD] = { add, TREND_UP, TREND_UP, "+" },
-    [SIZE_SUB] = { sub, TREND_UP, TREND_DOWN, "-" },
-    [SIZE_MUL] = { mul, TREND_UNKNOWN, TREND_UNKNOWN, "*" },
-    [SIZE_DIV_FLOOR] = { div_floor, TREND_UNKNOWN, TREND_UNKNOWN, "/" },
-    [SIZE_DIV_CEIL] = { div_ceil, TREND_UNKNOWN, TREND_UNKNOWN, "/" },
-    [SIZE_MIN_OF] = { min, TREND_UP, TREND_UP, "min" },
-    [SIZE_MAX_OF] = { max, TREND_UP, TREND_UP, "max" },
+    [SIZE_ADD] = { int_add, TREND_UP, TREND_UP, "+" },
+    [SIZE_SUB] = { int_sub, TREND_UP, TREND_DOWN, "-" },
+    [SIZE_MUL] = { int_mul, TREND_UNKNOWN, TREND_UNKNOWN, "*" },
+    [SIZE_DIV_FLOOR] = { int_div_floor, TREND_UNKNOWN, TREND_UNKNOWN, "/" },
+    [SIZE_DIV_CEIL] = { int_div_ceil, TREND_UNKNOWN, TREND_UNKNOWN, "/" },
+    [SIZE_MIN_OF] = { int_min, TREND_UP, TREND_UP, "min" },
+    [SIZE_MAX_OF] = { int_max, TREND_UP, TREND_UP, "max" },
     [SIZE_LESS] = { less, TREND_DOWN, TREND_UP, "<" },
     [SIZE_LESS_OR_EQUAL] = { less_or_equal, TREND_DOWN, TREND_UP, "<=" },
     [SIZE_EQUAL] = { equal, TREND_UNKNOWN, TREND_UNKNOWN, "==" },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The tree of a text is walked: statements bind names, calls go to rows of the table of operators
  * (stdlib.c) or into fragments. */
+#include "engine/base/checked.h"
 #include "models/nnef/build.h"
 
 #include <math.h>
@@ -75,49 +76,13 @@ static struct val val_bool(bool x)
     return (struct val) { .kind = VAL_BOOL, .i = x };
 }
 
-static int64_t floor_div(int64_t x, int64_t y)
-{
-    int64_t q = x / y;
-    return q * y != x && (x < 0) != (y < 0) ? q - 1 : q;
-}
-
 static bool int_power(int64_t x, int64_t y, int64_t *ret)
 {
     if (y < 0 || y > 63)
         return false;
     for (*ret = 1; y > 0; y--)
-        if (__builtin_mul_overflow(*ret, x, ret))
+        if (!int_mul(*ret, x, ret))
             return false;
-    return true;
-}
-
-static bool int_add(int64_t x, int64_t y, int64_t *ret)
-{
-    return !__builtin_add_overflow(x, y, ret);
-}
-static bool int_sub(int64_t x, int64_t y, int64_t *ret)
-{
-    return !__builtin_sub_overflow(x, y, ret);
-}
-static bool int_mul(int64_t x, int64_t y, int64_t *ret)
-{
-    return !__builtin_mul_overflow(x, y, ret);
-}
-static bool int_div(int64_t x, int64_t y, int64_t *ret)
-{
-    if (y == 0 || (y == -1 && x == INT64_MIN))
-        return false;
-    *ret = floor_div(x, y);
-    return true;
-}
-static bool int_min(int64_t x, int64_t y, int64_t *ret)
-{
-    *ret = x < y ? x : y;
-    return true;
-}
-static bool int_max(int64_t x, int64_t y, int64_t *ret)
-{
-    *ret = x > y ? x : y;
     return true;
 }
 
@@ -158,7 +123,7 @@ static const struct infix {
     { "+", "Add", 0, int_add, real_add, dim_add },
     { "-", "Sub", 0, int_sub, real_sub, dim_sub },
     { "*", "Mul", 0, int_mul, real_mul, dim_mul },
-    { "/", "Div", 0, int_div, real_div, size_div },
+    { "/", "Div", 0, int_div_floor, real_div, size_div },
     { "^", "Pow", 0, int_power, pow, NULL },
     { "min", "Min", 0, int_min, fmin, dim_min },
     { "max", "Max", 0, int_max, fmax, dim_max },
@@ -222,7 +187,7 @@ static rill_status infix_numbers(struct builder *b, struct scope *s, struct nnef
         return RILL_OK;
     }
     *ret = (struct val) { .kind = VAL_INT };
-    if (f->whole == int_div && y.i == 0)
+    if (f->whole == int_div_floor && y.i == 0)
         return nnef_fail(b, s, pos, RILL_MALFORMED, "%lld / 0 has no value", (long long) x.i);
     if (!f->whole(x.i, y.i, &ret->i))
         return nnef_fail(b, s, pos, RILL_LIMIT, "%lld %s %lld has no value of 64 bits",
