@@ -5,6 +5,7 @@
 #include "tools/catalogue.h"
 #include "tools/library.h"
 #include "tools/library_paths.h"
+#include "tools/stage.h"
 #include "tools/tool.h"
 #include "tools/unpack.h"
 
@@ -550,30 +551,6 @@ static int folder_fill(const struct fill *f, const char *folder)
     return code;
 }
 
-/* Calls act for each file of a folder, until it returns something else than 0. */
-static int files_each(const char *folder, int (*act)(const char *path, const char *file, void *arg),
-                      void *arg)
-{
-    struct dirent **list = NULL;
-    int n = scandir(folder, &list, NULL, alphasort), code = 0;
-    for (int i = 0; i < n; i++) {
-        char path[8192];
-        snprintf(path, sizeof path, "%s/%s", folder, list[i]->d_name);
-        if (!code && catalogue_has_file(folder, list[i]->d_name))
-            code = act(path, list[i]->d_name, arg);
-        free(list[i]);
-    }
-    free(list);
-    return code;
-}
-
-static int file_drop(const char *path, const char *file, void *arg)
-{
-    (void) file, (void) arg;
-    unlink(path);
-    return 0;
-}
-
 static int file_move(const char *path, const char *file, void *to)
 {
     char at[8192];
@@ -592,15 +569,14 @@ static int staged_move(const struct fill *f, const char *stage, const char *fold
  * until all is there and right. */
 static int folder_stage(const struct fill *f, const char *root, const char *folder)
 {
-    char stage[8192];
-    snprintf(stage, sizeof stage, "%s/.%s.XXXXXX", root, f->name);
-    if (!mkdtemp(stage))
-        return tool_fail(f->cmd, TOOL_IO, "%s: %s", stage, strerror(errno));
-    int code = folder_fill(f, stage);
+    struct stage stage;
+    int why = stage_make(&stage, root, f->name);
+    if (why)
+        return tool_fail(f->cmd, TOOL_IO, "%s: %s", stage.path, strerror(why));
+    int code = folder_fill(f, stage.path);
     if (code == TOOL_OK)
-        code = staged_move(f, stage, folder);
-    files_each(stage, file_drop, NULL);
-    rmdir(stage);
+        code = staged_move(f, stage.path, folder);
+    stage_drop(&stage);
     return code;
 }
 

@@ -2,12 +2,14 @@
 /* rill models get against a server on the loopback: right and wrong weights, redirects, errors.
  * test_fetch RILL */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -29,6 +31,7 @@ static const struct {
     { "/other", "HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\nthese are no weights." },
     { "/long", "HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n" BODY "and more." },
     { "/short", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nthese" },
+    { "/stuck", "HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\nthese" },
     { "/moved", "HTTP/1.1 302 Found\r\nLocation: /good\r\nContent-Length: 0\r\n\r\n" },
     { "/round", "HTTP/1.1 302 Found\r\nLocation: /round\r\nContent-Length: 0\r\n\r\n" },
     { "/file",
@@ -45,6 +48,8 @@ static void answer(int fd)
                 reply = pages[i].answer;
     if (write(fd, reply, strlen(reply)) < 0)
         perror("write");
+    if (!strcmp(path, "/stuck") && read(fd, request, 1) > 0) /* until the other side is gone */
+        perror("read");
     shutdown(fd, SHUT_WR);
     close(fd);
 }
@@ -164,6 +169,62 @@ static void expect_kept(void)
         printf("FAILED: a folder that was there, or one that was not: %u\n", ++failed);
 }
 
+static bool is_there(const char *name)
+{
+    char path[300];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return stat(path, &st) == 0;
+}
+
+/* What a run left that was killed is taken away; what one is filling now, or is something else,
+ * is not. */
+static void expect_left_over_gone(void)
+{
+    char command[1024], path[300];
+    conf_write("http", "/good");
+    folder_make("shelf");
+    folder_make("shelf/.net.get-killed");
+    text_write("shelf/.net.get-killed/net.onnx.part", "half");
+    folder_make("shelf/.net.get-inuse0");
+    folder_make("shelf/.net.backup");
+    folder_make("shelf/.net.get-longer7");
+    snprintf(path, sizeof path, "%s/shelf/.net.get-inuse0", dir);
+    int fd = open(path, O_RDONLY | O_DIRECTORY);
+    snprintf(command, sizeof command,
+             "RILL_LIBRARY=%s/library %s models get net --to %s/shelf >/dev/null 2>&1", dir, rill,
+             dir);
+    if (fd >= 0 && flock(fd, LOCK_EX) == 0 && system(command) == 0 &&
+        is_there("shelf/net/net.onnx") && !is_there("shelf/.net.get-killed") &&
+        is_there("shelf/.net.get-inuse0") && is_there("shelf/.net.backup") &&
+        is_there("shelf/.net.get-longer7"))
+        passed++;
+    else
+        printf("FAILED: what a killed run left, or one that runs: %u\n", ++failed);
+    close(fd);
+}
+
+/* A run that is killed as it fetches leaves what the next one takes away. */
+static void expect_killed(void)
+{
+    char command[1024];
+    conf_write("http", "/stuck");
+    snprintf(command, sizeof command,
+             "mkdir %s/dead; RILL_LIBRARY=%s/library timeout -s KILL 1 %s models get net --to "
+             "%s/dead >/dev/null 2>&1; ls -A %s/dead | grep -q '^\\.net\\.get-......$'",
+             dir, dir, rill, dir, dir);
+    bool left = system(command) == 0;
+    conf_write("http", "/good");
+    snprintf(command, sizeof command,
+             "RILL_LIBRARY=%s/library %s models get net --to %s/dead >/dev/null 2>&1 && "
+             "test \"$(ls -A %s/dead)\" = net",
+             dir, rill, dir, dir);
+    if (left && system(command) == 0)
+        passed++;
+    else
+        printf("FAILED: a run that was killed (left something: %d): %u\n", left, ++failed);
+}
+
 int main(int argc, char **argv)
 {
     char command[300], sum[80] = "";
@@ -188,6 +249,8 @@ int main(int argc, char **argv)
     expect("http", "/round", 4, "redirect");
     expect("http", "/file", 4, "rotocol");
     expect_kept();
+    expect_left_over_gone();
+    expect_killed();
     unsetenv("RILL_TEST_ALLOW_HTTP");
     expect("http", "/good", 4, "rotocol");
     expect("https", "/good", 4, "--from DIR");
