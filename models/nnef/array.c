@@ -11,19 +11,28 @@ static rill_status done(rill_status s, const uint32_t *w, struct val *ret)
     return s;
 }
 
-/* An op whose second input is a list of axes. */
+/* An op whose second input is a list of axes; without any nothing is done. */
+static rill_status over_axes(const struct call *c, const char *op, uint32_t x, const int64_t *axes,
+                             unsigned n, uint32_t *ret)
+{
+    uint32_t in[2] = { x, 0 };
+    if (n == 0)
+        return call_node(c, "Identity", NULL, 0, in, 1, ret);
+    TRY(const_i64(c->b, c->s->g, axes, n, &in[1]));
+    return call_node(c, op, NULL, 0, in, 2, ret);
+}
+
+/* The same of axes that an argument says. */
 static rill_status with_axes(const struct call *c, const char *op, const char *arg, uint32_t x,
                              uint32_t *ret)
 {
     int64_t axes[RANK_MAX];
     unsigned n;
-    uint32_t in[2] = { x, 0 };
     TRY(arg_ints(c, arg, axes, RANK_MAX, &n));
-    TRY(const_i64(c->b, c->s->g, axes, n, &in[1]));
-    return call_node(c, op, NULL, 0, in, 2, ret);
+    return over_axes(c, op, x, axes, n, ret);
 }
 
-/* The same of the operator's `input`. */
+/* And of the operator's `input`. */
 static rill_status axes_op(const struct call *c, const char *op, const char *arg, struct val *ret)
 {
     uint32_t x, y;
@@ -83,34 +92,101 @@ rill_status build_logic_reduce(const struct call *c, struct val *ret)
     return RILL_OK;
 }
 
-/* The one axis of a list that must hold one. */
-static rill_status one_axis(const struct call *c, const char *arg, int64_t *ret)
+/* Over several axes as the standard writes it: exp(x - largest), divided by its sum; or the
+ * logarithm of that. */
+static rill_status softmax_over(const struct call *c, uint32_t x, const int64_t *axes, unsigned n,
+                                uint32_t *ret)
 {
-    unsigned n;
-    TRY(arg_ints(c, arg, ret, 1, &n));
-    return n == 1 ? RILL_OK
-                  : call_fail(c, RILL_UNSUPPORTED, "'%s' works along one axis", c->e->text);
+    const bool log = !strcmp(c->row->op, "LogSoftmax");
+    uint32_t in[2] = { x, 0 }, power;
+    TRY(over_axes(c, "ReduceMax", x, axes, n, &in[1]));
+    TRY(call_node(c, "Sub", NULL, 0, in, 2, &in[0]));
+    TRY(call_node(c, "Exp", NULL, 0, in, 1, &power));
+    TRY(over_axes(c, "ReduceSum", power, axes, n, &in[1]));
+    if (!log)
+        in[0] = power;
+    else
+        TRY(call_node(c, "Log", NULL, 0, &in[1], 1, &in[1]));
+    return call_node(c, log ? "Sub" : "Div", NULL, 0, in, 2, ret);
 }
 
 rill_status build_softmax(const struct call *c, struct val *ret)
 {
     uint32_t x, y;
-    int64_t axis;
+    int64_t axes[RANK_MAX];
+    unsigned n;
     TRY(arg_wire(c, "x", &x));
-    TRY(one_axis(c, "axes", &axis));
-    return done(call_node(c, c->row->op, &(struct attr) ATTR_I("axis", axis), 1, &x, 1, &y), &y,
+    TRY(arg_ints(c, "axes", axes, RANK_MAX, &n));
+    if (n != 1)
+        return done(softmax_over(c, x, axes, n, &y), &y, ret);
+    return done(call_node(c, c->row->op, &(struct attr) ATTR_I("axis", axes[0]), 1, &x, 1, &y), &y,
                 ret);
 }
 
+/* Which axes a list names, each once, counted from the first. */
+static rill_status axes_mark(const struct call *c, const int64_t *axes, unsigned n, int rank,
+                             bool ret[RANK_MAX])
+{
+    memset(ret, 0, RANK_MAX * sizeof *ret);
+    for (unsigned i = 0; i < n; i++) {
+        const int at = axis_normalise(axes[i], rank);
+        if (at < 0 || ret[at])
+            return call_fail(c, RILL_MALFORMED, "'%s': axis %lld %s", c->e->text,
+                             (long long) axes[i], at < 0 ? "does not exist" : "is named twice");
+        ret[at] = true;
+    }
+    return RILL_OK;
+}
+
+/* The axes marked as one, last, row by row; *ret_shape: what is left has, with ones in their
+ * place. */
+static rill_status axes_join(const struct call *c, const bool *marked, uint32_t *x,
+                             const struct dim **ret_shape)
+{
+    const struct fact f = *wire_fact(c->s, *x);
+    const struct dim *kept[RANK_MAX], *all = dim_int(c->b->dims, 1);
+    int64_t perm[RANK_MAX];
+    uint32_t in[2];
+    unsigned n = 0, m = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < f.rank; k++)
+            if (marked[k] == pass)
+                perm[n++] = k;
+    for (int k = 0; k < f.rank; k++) {
+        ret_shape[k] = marked[k] ? dim_int(c->b->dims, 1) : f.shape[k];
+        if (marked[k])
+            all = dim_mul(c->b->dims, all, f.shape[k]);
+        else
+            kept[m++] = f.shape[k];
+    }
+    kept[m++] = all;
+    TRY(call_node(c, "Transpose", &(struct attr) ATTR_L("perm", perm, n), 1, x, 1, &in[0]));
+    TRY(const_sizes(c->b, c->s->g, kept, m, &in[1]));
+    return call_node(c, "Reshape", NULL, 0, in, 2, x);
+}
+
+/* Along several axes the place counts row by row. */
 static rill_status argmax(const struct call *c, bool last, struct val *ret)
 {
-    uint32_t x, y;
-    int64_t axis;
+    uint32_t x, in[2];
+    int64_t axes[RANK_MAX];
+    const struct dim *shape[RANK_MAX];
+    bool marked[RANK_MAX];
+    unsigned n;
     TRY(arg_wire(c, "input", &x));
-    TRY(one_axis(c, "axes", &axis));
-    struct attr attrs[] = { ATTR_I("axis", axis), ATTR_I("keepdims", 1),
+    TRY(arg_ints(c, "axes", axes, RANK_MAX, &n));
+    const int rank = wire_fact(c->s, x)->rank;
+    TRY(axes_mark(c, axes, n, rank, marked));
+    if (n != 1)
+        TRY(axes_join(c, marked, &x, shape));
+    struct attr attrs[] = { ATTR_I("axis", n == 1 ? axes[0] : -1), ATTR_I("keepdims", n == 1),
                             ATTR_I("select_last_index", last) };
-    return done(call_node(c, c->row->op, attrs, 3, &x, 1, &y), &y, ret);
+    TRY(call_node(c, c->row->op, attrs, 3, &x, 1, &in[0]));
+    *ret = val_of_wire(in[0]);
+    if (n == 1)
+        return RILL_OK;
+    TRY(const_sizes(c->b, c->s->g, shape, (unsigned) rank, &in[1]));
+    return done(call_node(c, "Reshape", NULL, 0, in, 2, &x), &x, ret);
 }
 
 rill_status build_argmax(const struct call *c, struct val *ret)

@@ -11,7 +11,7 @@
  *   extension.c, quant.c
  *              what a text declares in front, and what its quantisation file says
  *   rows.c     operators that their row describes fully
- *   constants.c, array.c, product.c, resize.c, scan.c, part.c, import.c, import_call.c
+ *   constants.c, array.c, product.c, sampling.c, resize.c, scan.c, part.c, import.c, import_call.c
  *              operators that need more than a row
  *   tract.c, tract_scan.c, submodel.c, state.c
  *              operators of tract's registries
@@ -178,6 +178,9 @@ uint32_t quant_stored(const struct builder *b, uint32_t wire);
 
 /* States of the graph of what was loaded. */
 rill_status states_add(struct builder *b, const struct scope *s);
+/* *ret, the constant that a variable is, where an update of the graph names it: a state that begins
+ * so. */
+rill_status variable_add(const struct call *c, const char *label, struct val *ret);
 
 /* ---- eval.c ---- */
 
@@ -302,6 +305,26 @@ enum dtype type_of_call(const struct call *c);
 /* x with its last two axes exchanged */
 rill_status swap_last(const struct call *c, uint32_t x, uint32_t *ret);
 
+/* Windows over the spatial axes, those from 2 on. */
+struct spatial {
+    unsigned n;
+    int64_t kernel[RANK_MAX], stride[RANK_MAX], dilation[RANK_MAX], pads[2 * RANK_MAX];
+    bool same; /* padding is left to "keeps the size" */
+    const char *border;
+};
+
+/* What a call says of them; without the kernel, whose size spatial_list reads where it is given. */
+rill_status spatial_read(const struct call *c, uint32_t x, struct spatial *sp);
+/* A list with one entry per spatial axis, or per axis with ones in front; empty: all ones. */
+rill_status spatial_list(const struct call *c, const char *name, unsigned n_spatial, int64_t *ret);
+/* A border that is not of those in `own` stands in front of x, which is padded; own ones are the
+ * op's, without pads there are none. */
+rill_status spatial_border(const struct call *c, struct spatial *sp, const char *own, uint32_t *x);
+/* The pads that "keeps the size" stands for, over sizes[] places. */
+rill_status spatial_same(const struct call *c, struct spatial *sp, const struct dim *const *sizes);
+/* strides, dilations, and pads or auto_pad: how many attributes these are. */
+unsigned spatial_attrs(const struct spatial *sp, struct attr *ret);
+
 /* ---- builders, each in the file of its group ---- */
 
 /* clang-format off */
@@ -312,12 +335,13 @@ rill_status swap_last(const struct call *c, uint32_t x, uint32_t *ret);
     X(stack) X(unstack) X(shape_of) X(length_of) X(reduce) X(logic_reduce) X(softmax) X(argmax) X(argmax_last) X(overlap_add) \
     X(windows)
 #define BUILDERS_PRODUCT(X) X(matmul) X(conv) X(deconv) X(pool) X(batch_norm)
+#define BUILDERS_SAMPLING(X) X(max_pool_with_index) X(argmax_pool) X(sample) X(desample)
 #define BUILDERS_RESIZE(X) X(resize) X(nearest_upsample) X(multilinear_upsample) X(debox)
 #define BUILDERS_TRACT(X)                                                                          \
     X(tract_cast) X(tract_range) X(tract_broadcast) X(tract_einsum) X(tract_topk)                  \
     X(tract_one_hot) X(tract_fft) X(tract_stft) X(tract_masked_softmax) X(tract_sdpa)              \
     X(tract_gru_seq) X(tract_scan) X(tract_load) X(tract_store) X(tract_force_eval)                \
-    X(tract_submodel) X(tract_non_zero)
+    X(tract_submodel) X(tract_non_zero) X(update)
 #define BUILDERS_NUMBER(X)                                                                         \
     X(number) X(text) X(std_cast) X(range_of) X(given) X(only) X(add_n)
 #define BUILDERS_ROW(X) X(row) X(aligned) X(infix) X(rounding) X(select)
@@ -329,6 +353,7 @@ rill_status swap_last(const struct call *c, uint32_t x, uint32_t *ret);
 BUILDERS_CONSTANTS(X)
 BUILDERS_ARRAY(X)
 BUILDERS_PRODUCT(X)
+BUILDERS_SAMPLING(X)
 BUILDERS_RESIZE(X)
 BUILDERS_NUMBER(X)
 BUILDERS_ROW(X)

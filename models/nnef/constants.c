@@ -159,7 +159,8 @@ rill_status build_variable(const struct call *c, struct val *ret)
         !quant_find(b, c->s, c->s->target ? c->s->target : ""))
         return call_fail(c, RILL_MALFORMED, "variable '%.80s': the file holds %s, expected %s",
                          label, dtype_name(t->type), dtype_name(want.type));
-    return const_add(c, t, ret);
+    TRY(const_add(c, t, ret));
+    return variable_add(c, label, ret);
 }
 
 static rill_status const_of_shape(const struct call *c, struct tensor **ret)

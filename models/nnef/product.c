@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Matrix products, convolutions, pooling, normalisation. */
+#include "engine/base/checked.h"
 #include "models/nnef/build.h"
 
 #include <string.h>
@@ -37,15 +38,7 @@ rill_status build_matmul(const struct call *c, struct val *ret)
 
 /* ---- windows over the spatial axes ---- */
 
-struct spatial {
-    unsigned n; /* axes from 2 on */
-    int64_t kernel[RANK_MAX], stride[RANK_MAX], dilation[RANK_MAX], pads[2 * RANK_MAX];
-    bool same; /* padding is left to "keeps the size" */
-};
-
-/* A list with one entry per spatial axis, or per axis with ones in front; empty: all ones. */
-static rill_status spatial_list(const struct call *c, const char *name, unsigned n_spatial,
-                                int64_t *ret)
+rill_status spatial_list(const struct call *c, const char *name, unsigned n_spatial, int64_t *ret)
 {
     int64_t v[RANK_MAX];
     unsigned n;
@@ -88,30 +81,122 @@ static rill_status spatial_pads(const struct call *c, struct spatial *sp)
     return RILL_OK;
 }
 
-static rill_status spatial_read(const struct call *c, uint32_t x, struct spatial *sp)
+rill_status spatial_read(const struct call *c, uint32_t x, struct spatial *sp)
 {
     int rank = wire_fact(c->s, x)->rank;
-    const char *border;
     *sp = (struct spatial) { .n = rank > 2 ? (unsigned) rank - 2 : 0 };
     if (rank < 3)
         return call_fail(
             c, RILL_MALFORMED,
             "'%s': input of rank %d, expected batch, channels and at least one more axis",
             c->e->text, rank);
-    TRY(arg_text(c, "border", &border));
-    if (strcmp(border, "constant") != 0 && strcmp(border, "ignore") != 0)
-        return call_fail(
-            c, RILL_UNSUPPORTED,
-            "'%s': border '%.30s', supported: constant (and ignore for pooling); use pad() in "
-            "front for others",
-            c->e->text, border);
+    TRY(arg_text(c, "border", &sp->border));
     TRY(spatial_list(c, "stride", sp->n, sp->stride));
     TRY(spatial_list(c, "dilation", sp->n, sp->dilation));
     return spatial_pads(c, sp);
 }
 
-/* strides, dilations, pads or auto_pad. */
-static unsigned spatial_attrs(const struct spatial *sp, struct attr *ret)
+/* Places that a window spans; false: more than can be counted. */
+static bool span_of(const struct spatial *sp, unsigned i, int64_t *ret)
+{
+    return int_sub(sp->kernel[i], 1, ret) && int_mul(*ret, sp->dilation[i], ret) &&
+        int_add(*ret, 1, ret);
+}
+
+rill_status spatial_same(const struct call *c, struct spatial *sp, const struct dim *const *sizes)
+{
+    for (unsigned i = 0; sp->same && i < sp->n; i++) {
+        int64_t span, n = 0, all = 0;
+        const int64_t stride = sp->stride[i];
+        bool known = span_of(sp, i, &span) && stride >= 1;
+        if (known && dim_is_const(sizes[i])) {
+            n = dim_value(sizes[i]);
+            known = int_mul((n - 1) / stride, stride, &all) && int_add(all, span, &all) &&
+                int_sub(all, n, &all);
+        } else if (known && stride == 1) {
+            all = span - 1;
+        } else {
+            return call_fail(c, RILL_UNSUPPORTED,
+                             "'%s': how much border '%s' there is along axis %u depends on its "
+                             "length, which is open; give padding",
+                             c->e->text, sp->border, i + 2);
+        }
+        if (!known)
+            return call_fail(c, RILL_LIMIT, "'%s': a window of %lld places, %lld apart", c->e->text,
+                             (long long) sp->kernel[i], (long long) sp->dilation[i]);
+        all = all < 0 ? 0 : all;
+        sp->pads[i] = all / 2;
+        sp->pads[sp->n + i] = all - all / 2;
+    }
+    sp->same = false;
+    return RILL_OK;
+}
+
+static bool border_listed(const char *own, const char *border)
+{
+    const size_t n = strlen(border);
+    for (const char *at = own; n && (at = strstr(at, border)); at += n)
+        if ((at == own || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+            return true;
+    return false;
+}
+
+/* How a border is filled. */
+static rill_status border_mode(const struct call *c, const struct spatial *sp, const char **ret)
+{
+    static const char *const modes[][2] = { { "constant", "constant" },
+                                            { "ignore", "constant" },
+                                            { "reflect", "reflect" },
+                                            { "replicate", "edge" } };
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        if (!strcmp(modes[i][0], sp->border)) {
+            *ret = modes[i][1];
+            return RILL_OK;
+        }
+    return call_fail(c, RILL_UNSUPPORTED,
+                     "'%s': border '%.30s', supported: constant, ignore, reflect, replicate",
+                     c->e->text, sp->border);
+}
+
+/* What is spread over windows has nothing around it. */
+static rill_status border_none(const struct call *c, const struct spatial *sp)
+{
+    return border_listed("constant ignore", sp->border)
+        ? RILL_OK
+        : call_fail(c, RILL_UNSUPPORTED, "'%s': border '%.30s', supported: constant", c->e->text,
+                    sp->border);
+}
+
+rill_status spatial_border(const struct call *c, struct spatial *sp, const char *own, uint32_t *x)
+{
+    const struct fact f = *wire_fact(c->s, *x);
+    const char *mode;
+    int64_t pads[2 * RANK_MAX] = { 0 };
+    uint32_t in[3] = { *x, 0, 0 };
+    bool any = false;
+    if (border_listed(own, sp->border))
+        return RILL_OK;
+    TRY(border_mode(c, sp, &mode));
+    TRY(spatial_same(c, sp, f.shape + 2));
+    struct tensor *least = tensor_new(c->b->arena, f.type, 0, NULL);
+    if (!least)
+        return nnef_no_memory(c->b);
+    for (unsigned i = 0; i < sp->n; i++) {
+        pads[2 + i] = sp->pads[i];
+        pads[sp->n + 4 + i] = sp->pads[sp->n + i];
+        any |= sp->pads[i] || sp->pads[sp->n + i];
+        sp->pads[i] = sp->pads[sp->n + i] = 0;
+    }
+    if (!any)
+        return RILL_OK;
+    if (!strcmp(sp->border, "ignore"))
+        tensor_set_f64(least, least->data, 0, dtype_least(f.type));
+    TRY(const_i64(c->b, c->s->g, pads, 2 * sp->n + 4, &in[1]));
+    TRY(const_tensor(c->b, c->s->g, least, &in[2]));
+    return call_node(c, "Pad", &(struct attr) ATTR_S("mode", &mode), 1, in, 3, x);
+}
+
+unsigned spatial_attrs(const struct spatial *sp, struct attr *ret)
 {
     static const char *const same = "SAME_UPPER";
     ret[0] = (struct attr) ATTR_L("strides", sp->stride, sp->n);
@@ -160,6 +245,15 @@ static rill_status fixed_dim(const struct call *c, uint32_t w, int axis, int64_t
     return RILL_OK;
 }
 
+/* in: what is convolved, and by what */
+static rill_status conv_border(const struct call *c, struct spatial *sp, uint32_t *in)
+{
+    static const char own[] = "constant ignore";
+    for (unsigned i = 0; !border_listed(own, sp->border) && i < sp->n; i++)
+        TRY(fixed_dim(c, in[1], 2 + (int) i, &sp->kernel[i]));
+    return spatial_border(c, sp, own, in);
+}
+
 rill_status build_conv(const struct call *c, struct val *ret)
 {
     struct spatial sp;
@@ -169,6 +263,7 @@ rill_status build_conv(const struct call *c, struct val *ret)
     TRY(arg_wire(c, "input", &in[0]));
     TRY(arg_wire(c, "filter", &in[1]));
     TRY(spatial_read(c, in[0], &sp));
+    TRY(conv_border(c, &sp, in));
     TRY(groups_of(c, in[0], &groups));
     TRY(fixed_dim(c, in[1], 0, &channels));
     TRY(channel_vector(c, "bias", wire_fact(c->s, in[0])->type, channels, &in[2]));
@@ -189,6 +284,7 @@ rill_status build_deconv(const struct call *c, struct val *ret)
     TRY(arg_wire(c, "input", &in[0]));
     TRY(arg_wire(c, "filter", &in[1]));
     TRY(spatial_read(c, in[0], &sp));
+    TRY(border_none(c, &sp));
     TRY(groups_of(c, in[0], &groups));
     TRY(fixed_dim(c, in[1], 1, &channels));
     if (__builtin_mul_overflow(channels, groups, &channels) || channels < 1 || channels > 1 << 24)
@@ -218,6 +314,7 @@ rill_status build_debox(const struct call *c, struct val *ret)
     struct tensor shape = { .type = DTYPE_F32 }, *ones = NULL;
     TRY(arg_wire(c, "input", &in[0]));
     TRY(spatial_read(c, in[0], &sp));
+    TRY(border_none(c, &sp));
     TRY(spatial_list(c, "size", sp.n, sp.kernel));
     TRY(arg_bool(c, "normalize", &mean));
     TRY(fixed_dim(c, in[0], 1, &channels));
@@ -250,23 +347,23 @@ static rill_status scale_by_volume(const struct call *c, const struct spatial *s
     return call_node(c, "Mul", NULL, 0, in, 2, ret);
 }
 
+/* Zeros around count in a maximum, too; in texts of tract they do not. */
 rill_status build_pool(const struct call *c, struct val *ret)
 {
     struct spatial sp;
     struct attr attrs[6];
     uint32_t x, y;
-    const char *border;
-    bool box = !strcmp(c->row->op, "Box"), mean = true;
+    bool box = !strcmp(c->row->op, "Box"), max = !strcmp(c->row->op, "MaxPool"), mean = true;
     TRY(arg_wire(c, "input", &x));
     TRY(spatial_read(c, x, &sp));
     TRY(spatial_list(c, "size", sp.n, sp.kernel));
-    TRY(arg_text(c, "border", &border));
     if (box)
         TRY(arg_bool(c, "normalize", &mean));
-    bool max = !strcmp(c->row->op, "MaxPool"), ignore = !strcmp(border, "ignore");
+    bool ignore = !strcmp(sp.border, "ignore");
     if (!mean && ignore)
         return call_fail(c, RILL_UNSUPPORTED,
                          "'box' that is not normalised needs border = 'constant'");
+    TRY(spatial_border(c, &sp, max && !speaks_tract(c->b) ? "ignore" : "constant ignore", &x));
     unsigned n = spatial_attrs(&sp, attrs);
     attrs[n++] = (struct attr) ATTR_L("kernel_shape", sp.kernel, sp.n);
     if (!max)

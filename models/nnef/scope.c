@@ -106,21 +106,15 @@ const char *registry_of(const struct builder *b, const char *operator_name)
 
 const char *missing_because(const char *operator_name)
 {
-    static const char indices[] = "places within windows are not values here";
     static const char regions[] = "regions of pictures are not of audio";
     static const char streamed[] = "the graph was made a stream before it was written, and rill "
                                    "makes the stream itself: write the graph of whole sequences";
     static const char *const missing[][2] = {
-        { "argmax_pool", indices },
-        { "max_pool_with_index", indices },
-        { "sample", indices },
-        { "desample", indices },
         { "avg_roi_pool", regions },
         { "max_roi_pool", regions },
         { "avg_roi_align", regions },
         { "max_roi_align", regions },
         { "roi_resample", regions },
-        { "update", "variables are constants; see rill_scan" },
         { "tract_core_delay", streamed },
         { "tract_pulse_delay", streamed },
         { "tract_pulse_pulse_pad", streamed },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensors that go on from run to run, by id: what load gives is what store took in the run before.
- */
+/* Tensors that go on from run to run: by id, what load gives is what store took in the run before;
+ * a variable that is updated is what it was updated to. */
 #include "models/nnef/build.h"
 
 #include <string.h>
@@ -22,6 +22,37 @@ static rill_status outside_check(const struct call *c)
                      c->s->g->name);
 }
 
+/* A state that begins as the constant `first`; the wire of what it is in a run is called name. */
+static rill_status carried_add(const struct call *c, const char *id, const char *name,
+                               uint32_t first, struct val *ret)
+{
+    struct fact f = *wire_fact(c->s, first);
+    struct carried *x = arena_new(c->b->arena, struct carried);
+    if (!x || !name || !(id = arena_string(c->b->arena, id))) /* a submodel's text does not stay */
+        return nnef_no_memory(c->b);
+    *x = (struct carried) { .id = id, .out = WIRE_NONE, .init = f.value, .next = c->b->carried };
+    f.value = NULL;
+    c->b->carried = x;
+    x->in = graph_add_wire(c->s->g, name, &f);
+    *ret = val_of_wire(x->in);
+    return x->in == WIRE_NONE ? nnef_no_memory(c->b) : RILL_OK;
+}
+
+/* x is `state` in the next run. */
+static rill_status carried_store(const struct call *c, struct carried *x, uint32_t state)
+{
+    char was[120], is[120];
+    const struct fact *from = wire_fact(c->s, x->in), *to = wire_fact(c->s, state);
+    if (!fact_same(from, to)) {
+        fact_print(from, was, sizeof was);
+        fact_print(to, is, sizeof is);
+        return call_fail(c, RILL_MALFORMED, "'%s': '%.60s' begins as %s and is stored as %s",
+                         c->e->text, x->id, was, is);
+    }
+    x->out = state;
+    return RILL_OK;
+}
+
 rill_status build_tract_load(const struct call *c, struct val *ret)
 {
     uint32_t first;
@@ -29,31 +60,23 @@ rill_status build_tract_load(const struct call *c, struct val *ret)
     TRY(outside_check(c));
     TRY(arg_wire(c, "input", &first));
     TRY(arg_text(c, "id", &id));
-    struct fact f = *wire_fact(c->s, first);
+    const struct fact *f = wire_fact(c->s, first);
     struct carried *x = carried_find(c->b, id);
     if (x) {
         *ret = val_of_wire(x->in);
         return RILL_OK;
     }
-    if (!f.value || f.value->type == DTYPE_DIM)
+    if (!f->value || f->value->type == DTYPE_DIM)
         return call_fail(c, RILL_UNSUPPORTED,
                          "'%s': what '%.60s' begins with is computed, expected a constant",
                          c->e->text, id);
-    if (!(x = arena_new(c->b->arena, struct carried)))
-        return nnef_no_memory(c->b);
-    *x = (struct carried) { .id = id, .out = WIRE_NONE, .init = f.value, .next = c->b->carried };
-    f.value = NULL;
-    c->b->carried = x;
-    x->in = graph_add_wire(c->s->g, arena_printf(c->b->arena, "%s.before", id), &f);
-    *ret = val_of_wire(x->in);
-    return x->in == WIRE_NONE ? nnef_no_memory(c->b) : RILL_OK;
+    return carried_add(c, id, arena_printf(c->b->arena, "%s.before", id), first, ret);
 }
 
 rill_status build_tract_store(const struct call *c, struct val *ret)
 {
     uint32_t state;
     const char *id;
-    char was[120], is[120];
     TRY(outside_check(c));
     TRY(arg_val(c, "input", ret));
     TRY(arg_wire(c, "state", &state));
@@ -62,15 +85,53 @@ rill_status build_tract_store(const struct call *c, struct val *ret)
     if (!x || x->out != WIRE_NONE)
         return call_fail(c, RILL_MALFORMED, "'%s': '%.60s' %s", c->e->text, id,
                          x ? "is stored twice" : "is stored and was not loaded");
-    const struct fact *from = wire_fact(c->s, x->in), *to = wire_fact(c->s, state);
-    if (!fact_same(from, to)) {
-        fact_print(from, was, sizeof was);
-        fact_print(to, is, sizeof is);
-        return call_fail(c, RILL_MALFORMED, "'%s': '%.60s' begins as %s and is stored as %s",
-                         c->e->text, id, was, is);
+    return carried_store(c, x, state);
+}
+
+/* ---- variables of the standard that are updated ---- */
+
+static bool updates(const struct nnef_expr *e, const char *name)
+{
+    const bool call = e->kind == NNEF_EXPR_CALL && !strcmp(e->text, "update");
+    bool found = false;
+    for (uint32_t i = 0; !found && i < e->n_part; i++) {
+        const struct nnef_expr *x = e->part[i];
+        const char *as = call ? e->arg_name[i] : NULL;
+        found = updates(x, name) ||
+            (call && (as ? !strcmp(as, "variable") : i == 0) && x->kind == NNEF_EXPR_NAME &&
+             !strcmp(x->text, name));
     }
-    x->out = state;
-    return RILL_OK;
+    return found;
+}
+
+rill_status variable_add(const struct call *c, const char *label, struct val *ret)
+{
+    const struct nnef_fragment *f = &c->b->doc->graph;
+    const char *name = c->s->target;
+    bool found = false;
+    for (uint32_t i = 0; name && c->s->whole == c->e && c->s->inputs_of == f && i < f->n_body; i++)
+        found |= updates(f->body[i].right, name);
+    return found
+        ? carried_add(c, label, arena_printf(c->b->arena, "%s:before", label), ret->wire, ret)
+        : RILL_OK;
+}
+
+/* What it gives is the new value; whoever reads the variable sees the one before, for this run. */
+rill_status build_update(const struct call *c, struct val *ret)
+{
+    uint32_t variable, state;
+    TRY(outside_check(c));
+    TRY(arg_wire(c, "variable", &variable));
+    TRY(arg_wire(c, "value", &state));
+    struct carried *x = c->b->carried;
+    while (x && x->in != variable)
+        x = x->next;
+    if (!x || x->out != WIRE_NONE)
+        return call_fail(c, RILL_MALFORMED, "'update': %s",
+                         x ? "the variable is updated twice"
+                           : "expected the name of a variable of the graph itself");
+    *ret = val_of_wire(state);
+    return carried_store(c, x, state);
 }
 
 /* What is computed for its effect is computed anyhow: the slots of the inputs are left. */

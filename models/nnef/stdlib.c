@@ -11,7 +11,7 @@
 /* clang-format on */
 #define PADDED "border = 'constant', padding = [], stride = [], dilation = []"
 /* clang-format off */
-#define POOL(nnef, op)    { nnef, "input, size, " PADDED, build_pool, op, NULL, NULL }
+#define POOL(nnef, op, how) { nnef, "input, size, " PADDED, build_##how, op, NULL, NULL }
 #define REDUCE(nnef, op)  { nnef, "input, axes", build_reduce, op, NULL, NULL }
 /* clang-format on */
 
@@ -97,8 +97,13 @@ static const struct nnef_row rows[] = {
     { "conv", "input, filter, bias = 0.0, " PADDED ", groups = 1", build_conv, NULL, NULL, NULL },
     { "deconv", "input, filter, bias = 0.0, " PADDED ", output_shape = [], groups = 1",
       build_deconv, NULL, NULL, NULL },
-    POOL("max_pool", "MaxPool"),
-    POOL("avg_pool", "AveragePool"),
+    POOL("max_pool", "MaxPool", pool),
+    POOL("avg_pool", "AveragePool", pool),
+    POOL("max_pool_with_index", NULL, max_pool_with_index),
+    POOL("argmax_pool", NULL, argmax_pool),
+    { "sample", "input, index, size, " PADDED, build_sample, NULL, NULL, NULL },
+    { "desample", "input, index, size, " PADDED ", output_shape = []", build_desample, NULL, NULL,
+      NULL },
     { "box", "input, size, " PADDED ", normalize = false", build_pool, "Box", NULL, NULL },
     { "debox", "input, size, " PADDED ", output_shape = [], normalize = false", build_debox, NULL,
       NULL, NULL },
@@ -119,6 +124,7 @@ static const struct nnef_row rows[] = {
     { "external", "shape", build_external, NULL, NULL, NULL },
     { "variable", "shape, label", build_variable, NULL, NULL, NULL },
     { "constant", "shape, value", build_constant, NULL, NULL, NULL },
+    { "update", "variable, value", build_update, NULL, NULL, NULL },
 
     { "rill_given", "x", build_given, NULL, NULL, NULL },
     { "rill_only", "x, known", build_only, NULL, NULL, NULL },
