@@ -67,27 +67,124 @@ static rill_status emit_same(struct pulser *p, const struct node *n, const uint3
     return RILL_OK;
 }
 
-/* What only moves axes, or parts others, does so to a padded sequence and to the one inside
- * alike. */
-static rill_status padded_move(struct pulser *p, const struct node *n, uint32_t *in, int to)
+/* ---- what is padded ---- */
+
+static bool node_moves(const struct node *n)
 {
     static const enum op_id movers[] = { OP_SPLIT, OP_SQUEEZE, OP_TRANSPOSE, OP_UNSQUEEZE };
-    bool moves = node_is_among(n, movers, sizeof movers / sizeof *movers);
-    if (!moves || !p->padded[n->in[0]].is || p->padded[n->in[0]].mode == PULSE_PAD_VALUES)
+    return node_is_among(n, movers, sizeof movers / sizeof *movers);
+}
+
+/* Whether both are padded by as many frames of the same kind, and the sequences inside lie alike.
+ */
+static bool pads_agree(const struct padded *a, const struct padded *b)
+{
+    const struct stream_fact *x = &a->inner.sf, *y = &b->inner.sf;
+    bool given = a->mode == PULSE_PAD_CONSTANT || a->mode == PULSE_PAD_VALUES;
+    bool other = b->mode == PULSE_PAD_CONSTANT || b->mode == PULSE_PAD_VALUES;
+    return (given ? other : a->mode == b->mode) && a->before == b->before && a->after == b->after &&
+        x->delay == y->delay && x->pulse == y->pulse &&
+        x->hop_num * y->hop_den == y->hop_num * x->hop_den && x->length == y->length;
+}
+
+/* The first input that streams, where all that do are padded alike; and what is behind n comes
+ * earlier out of what is in front of the pads, or costs nothing. NULL: not so. */
+static const struct padded *padded_inputs(const struct pulser *p, const struct node *n)
+{
+    const struct padded *first = NULL;
+    bool earlier = node_moves(n);
+    for (unsigned i = 0; i < n->n_in; i++) {
+        if (pulser_kept(p, n->in[i]))
+            return NULL;
+        if (!pulser_stream(p, n->in[i]))
+            continue;
+        const struct padded *q = &p->padded[n->in[i]];
+        if (!q->is || (first && !pads_agree(first, q)))
+            return NULL;
+        earlier |= q->inner.sf.delay - q->before < p->sf[n->in[i]].delay;
+        first = first ? first : q;
+    }
+    return earlier ? first : NULL;
+}
+
+/* The `frames` frames that pad a sequence, as a wire: those given, or of its fill. */
+static rill_status pad_frames(struct pulser *p, const struct node *n, const struct padded *q,
+                              int64_t frames, uint32_t given, uint32_t *ret)
+{
+    const struct tensor *t = NULL;
+    struct fact f = *pulser_dst_fact(p, q->inner.wire);
+    *ret = given;
+    if (frames == 0 || q->mode == PULSE_PAD_VALUES)
         return RILL_OK;
-    struct padded q = p->padded[n->in[0]];
-    uint32_t *out = arena_array(p->arena, uint32_t, n->n_out + 1);
+    f.value = NULL;
+    f.shape[q->inner.sf.axis] = dim_int(p->dst->dims, frames);
+    TRY(pulser_full(p, n->name, &f, q->fill, &t));
+    *ret = graph_add_const(p->dst, n->name, t);
+    return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
+}
+
+enum { PART_HEAD, PART_INNER, PART_TAIL, N_PARTS };
+
+static rill_status part_of(struct pulser *p, const struct node *n, const struct padded *q,
+                           unsigned part, uint32_t *ret)
+{
+    *ret = q->inner.wire;
+    if (part == PART_HEAD)
+        return pad_frames(p, n, q, q->before, q->head, ret);
+    return part == PART_TAIL ? pad_frames(p, n, q, q->after, q->tail, ret) : RILL_OK;
+}
+
+/* n on one part of its padded inputs. */
+static rill_status part_emit(struct pulser *p, const struct node *n, uint32_t *in, unsigned part,
+                             uint32_t *out)
+{
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_stream(p, n->in[i]))
+            TRY(part_of(p, n, &p->padded[n->in[i]], part, &in[i]));
+    return pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, out, n->n_out);
+}
+
+/* What does the same to each frame does so to a padded sequence, to the one inside and to what
+ * pads it; copies of frames are copies of what becomes of them. in: as n was emitted. */
+static rill_status padded_carry(struct pulser *p, const struct node *n, uint32_t *in, int to)
+{
+    const struct padded *first = padded_inputs(p, n);
+    uint32_t *out = arena_array(p->arena, uint32_t, N_PARTS * (n->n_out + 1));
+    if (!first)
+        return RILL_OK;
     if (!out)
         return pulser_no_memory(p);
-    in[0] = q.inner.wire;
-    TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, out, n->n_out));
+    struct padded q = *first;
+    const bool same_fill = node_moves(n) && q.mode == PULSE_PAD_CONSTANT,
+               copies = q.mode == PULSE_PAD_EDGE || q.mode == PULSE_PAD_REFLECT,
+               given = !same_fill && !copies;
+    uint32_t *part[N_PARTS];
+    const int64_t frames[N_PARTS] = { given ? q.before : 0, 1, given ? q.after : 0 };
+    for (unsigned k = 0; k < N_PARTS; k++) {
+        part[k] = out + k * n->n_out;
+        if (frames[k])
+            TRY(part_emit(p, n, in, k, part[k]));
+    }
     q.inner.sf.axis = to;
+    if (given) {
+        q.mode = PULSE_PAD_VALUES;
+        q.fill = NULL;
+    }
     for (unsigned k = 0; k < n->n_out; k++) {
-        q.inner.wire = out[k];
+        q.inner.wire = part[PART_INNER][k];
+        q.head = frames[PART_HEAD] ? part[PART_HEAD][k] : WIRE_NONE;
+        q.tail = frames[PART_TAIL] ? part[PART_TAIL][k] : WIRE_NONE;
         if (n->out[k] != WIRE_NONE)
             p->padded[n->out[k]] = q;
     }
     return RILL_OK;
+}
+
+rill_status pulser_framewise(struct pulser *p, const struct node *n, uint32_t *in,
+                             const struct stream_fact *sf)
+{
+    TRY(emit_same(p, n, in, sf));
+    return padded_carry(p, n, in, sf->axis);
 }
 
 static rill_status rule_mapped(struct pulser *p, const struct node *n, axis_map *map)
@@ -109,8 +206,7 @@ static rill_status rule_mapped(struct pulser *p, const struct node *n, axis_map 
     }
     TRY(pulser_align(p, n, in, &sf, &first));
     sf.axis = to;
-    TRY(emit_same(p, n, in, &sf));
-    return padded_move(p, n, in, to);
+    return pulser_framewise(p, n, in, &sf);
 }
 
 /* ---- element-wise with broadcasting ---- */
@@ -139,7 +235,7 @@ rill_status rule_pointwise(struct pulser *p, const struct node *n)
                            s ? "time" : "one index or time");
     }
     sf.axis = pulser_fact(p, n->out[0])->rank - from_right;
-    return emit_same(p, n, in, &sf);
+    return pulser_framewise(p, n, in, &sf);
 }
 
 /* ---- any of them ---- */

@@ -193,26 +193,31 @@ rill_status pulser_state(struct pulser *p, const char *name, const struct fact *
     return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
 }
 
-rill_status pulser_filled(struct pulser *p, uint32_t dst_wire, const struct tensor *scalar,
-                          const struct tensor **ret)
+rill_status pulser_full(struct pulser *p, const char *name, const struct fact *f,
+                        const struct tensor *scalar, const struct tensor **ret)
 {
     struct tensor shape, *t;
-    *ret = NULL;
-    if (!scalar)
-        return RILL_OK;
-    if (!fact_to_tensor(pulser_dst_fact(p, dst_wire), &shape))
-        return err_set(p->err, RILL_INTERNAL, "'%s' has no size", p->dst->wires[dst_wire].name);
-    if (scalar->type != shape.type)
-        return err_set(p->err, RILL_INTERNAL, "'%s' is of %s, its past of %s",
-                       p->dst->wires[dst_wire].name, dtype_name(shape.type),
-                       dtype_name(scalar->type));
+    if (!fact_to_tensor(f, &shape))
+        return err_set(p->err, RILL_INTERNAL, "'%s' has no size", name);
+    if (scalar && scalar->type != shape.type)
+        return err_set(p->err, RILL_INTERNAL, "'%s' is of %s, its past of %s", name,
+                       dtype_name(shape.type), dtype_name(scalar->type));
     if (!(t = tensor_new(p->arena, shape.type, shape.rank, shape.dim)))
         return pulser_no_memory(p);
     size_t bytes = dtype_bytes(t->type);
-    for (size_t i = 0; i < tensor_bytes(t); i += bytes)
+    for (size_t i = 0; scalar && i < tensor_bytes(t); i += bytes)
         memcpy((unsigned char *) t->data + i, scalar->data, bytes);
     *ret = t;
     return RILL_OK;
+}
+
+rill_status pulser_filled(struct pulser *p, uint32_t dst_wire, const struct tensor *scalar,
+                          const struct tensor **ret)
+{
+    *ret = NULL;
+    return scalar
+        ? pulser_full(p, p->dst->wires[dst_wire].name, pulser_dst_fact(p, dst_wire), scalar, ret)
+        : RILL_OK;
 }
 
 rill_status pulser_slice(struct pulser *p, const char *name, uint32_t wire, int axis, int64_t from,

@@ -138,6 +138,10 @@ rill_status pulser_ints(struct pulser *p, const char *name, const int64_t *v, un
 /* The wire that a state with the shape of fact f is read from where the axis has n frames. */
 rill_status pulser_state(struct pulser *p, const char *name, const struct fact *f, int axis,
                          int64_t n, uint32_t *ret);
+/* A constant as large as f says, of one number; NULL: of zeros. Errors call it name. */
+rill_status pulser_full(struct pulser *p, const char *name, const struct fact *f,
+                        const struct tensor *scalar, const struct tensor **ret);
+
 /* A tensor of the static wire's shape, all of it the scalar; NULL for a NULL scalar. */
 rill_status pulser_filled(struct pulser *p, uint32_t dst_wire, const struct tensor *scalar,
                           const struct tensor **ret);

@@ -114,14 +114,23 @@ static rill_status windowed_emit(struct pulser *p, const struct node *n, const s
     TRY(attrs_without_pads(p, n, s, f->sf.axis - 2, &attr));
     TRY(flow_windows(p, n, f, w));
     in[0] = f->wire;
-    for (unsigned i = 1; i < n->n_in; i++) {
-        if (pulser_stream(p, n->in[i]))
-            return op_fail(p->err, RILL_UNSUPPORTED, n,
-                           "cannot stream: input %u, its weights, runs along time", i);
+    for (unsigned i = 1; i < n->n_in; i++)
         in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
-    }
     TRY(pulser_emit(p, n->op, n->name, attr, in, n->n_in, &out, 1));
     return pulser_bind(p, n, 0, out, &f->sf);
+}
+
+/* Windows of one frame. */
+static rill_status conv_frames(struct pulser *p, const struct node *n)
+{
+    uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1);
+    struct stream_fact sf;
+    unsigned first;
+    if (!in)
+        return pulser_no_memory(p);
+    p->windows[n - p->src->nodes] = (struct axis_window) { true, 0, 0, 1 };
+    TRY(pulser_align(p, n, in, &sf, &first));
+    return pulser_framewise(p, n, in, &sf);
 }
 
 /* fill: what pads are; NULL: 0 */
@@ -134,6 +143,12 @@ static rill_status conv_rule(struct pulser *p, const struct node *n, const struc
         return pulser_off_axis(p, n);
     spatial_read(p, n, pulser_fact(p, n->in[1]), &s);
     TRY(time_window(p, n, &s, f.sf.axis - 2, &w));
+    for (unsigned i = 1; i < n->n_in; i++)
+        if (pulser_stream(p, n->in[i]))
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: input %u, its weights, runs along time", i);
+    if (w.span == 0 && w.stride == 1 && w.before == 0 && w.after == 0)
+        return conv_frames(p, n);
     offset_windows(&f.sf, w.before, w.after, w.span + 1, w.stride);
     flow_unpad(p, n->in[0], &f, &w);
     return windowed_emit(p, n, &s, &f, &w);

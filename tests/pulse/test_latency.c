@@ -262,6 +262,8 @@ static void test_fronts(void)
         "2: concat l=4; conv k=5",
         "2: concat l=2 r=2; conv k=5",
         "2: pad mode=0 l=3; pad mode=0 l=2; conv k=6",
+        "2: pad mode=1 l=2 r=1; glu; conv k=4",
+        "2: pad mode=2 l=2 r=1; glu; conv k=4",
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         for (int64_t pulse = 2; pulse <= 12; pulse += 2) {
@@ -324,6 +326,32 @@ static void halves(struct gb *b, const void *ctx)
         gb_output(b, GB(b, "Add", "", y[0], y[1]));
 }
 
+/* What is padded goes through layers of each frame, with biases and a gate, before a convolution
+ * without pads: WeNet's and Conformer's. ctx: pads in front and behind. */
+static void layers_between(struct gb *b, const void *ctx)
+{
+    const int64_t *pads = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, 4), y[2];
+    x = gb_pad(b, gb_transpose(b, x, "0,2,1"), 3, 2, "constant", pads[0], pads[1]);
+    x = GB(b, "Conv", "", x, gb_weights(b, 3, 4, 4, 1), gb_weights(b, 1, 4));
+    const uint32_t in[] = { gb_transpose(b, x, "0,2,1"), gb_ints(b, 2, 2) };
+    struct node *n = gb_node(b, "Split", "axis=2", in, 2, 2);
+    for (int k = 0; n && k < 2; k++)
+        y[k] = GB(b, "MatMul", "", n->out[k], gb_weights(b, 2, 2, 2));
+    if (!n)
+        return;
+    x = GB(b, "Mul", "", y[0], GB(b, "Sigmoid", "", y[1]));
+    x = GB(b, "Conv", "group=2", gb_transpose(b, x, "0,2,1"), gb_weights(b, 3, 2, 1, 4));
+    gb_output(b, x);
+}
+
+/* The same of copies of frames. */
+static void layer_of_copies(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_pad(b, gb_input(b, "x", 3, 1, 2, GB_TIME), 3, 2, ctx, 2, 1);
+    gb_output(b, GB(b, "Conv", "", GB(b, "Sigmoid", "", x), gb_weights(b, 3, 2, 2, 4)));
+}
+
 /* A frame that is read, but so faintly that it changes nothing. */
 static void faint(struct gb *b, const void *ctx)
 {
@@ -345,7 +373,7 @@ static void faint_end(struct gb *b, const void *ctx)
 
 static void test_reads(void)
 {
-    static const int64_t two = 2, five = 5;
+    static const int64_t two = 2, five = 5, front[] = { 3, 0 }, ends[] = { 2, 1 };
     const struct {
         const char *name;
         gb_recipe *recipe;
@@ -356,6 +384,9 @@ static void test_reads(void)
                  { "5 gathered", windows_gathered, &five },
                  { "cut behind", cut_behind, NULL },
                  { "halves", halves, NULL },
+                 { "layers between", layers_between, front },
+                 { "layers between ends", layers_between, ends },
+                 { "a layer of edges", layer_of_copies, "edge" },
                  { "faint", faint, NULL },
                  { "faint end", faint_end, NULL } };
     static const int64_t lengths[] = { 3, 4, 9, 30, -1 };
