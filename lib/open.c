@@ -277,6 +277,18 @@ static rill_status nnef_read(struct opening *o, const char *file)
     return options_check(o);
 }
 
+/* A file of an archive that a model begins with, in a folder that is not alone there; NULL: none.
+ */
+static const char *root_beside(const struct folder *f)
+{
+    for (const struct folder_file *m = f->built_in; m && m->name; m++) {
+        const char *slash = strrchr(m->name, '/');
+        if (slash && (!strcmp(slash, "/graph.nnef") || !strcmp(slash, "/tokens.txt")))
+            return m->name;
+    }
+    return NULL;
+}
+
 /* In the words of the folder or archive, and what would do. */
 static rill_status graph_missing(struct opening *o)
 {
@@ -284,6 +296,12 @@ static rill_status graph_missing(struct opening *o)
     const rill_status s =
         nnef_read(&(struct opening) { .folder = o->folder, .model = o->model, .err = &missing },
                   "graph.nnef");
+    const char *beside = root_beside(&o->folder);
+    if (beside)
+        return err_set(o->err, s,
+                       "%.200s; '%.200s' is there, but other files lie beside its folder: unpack "
+                       "the archive and open that folder, or pack it alone",
+                       missing.text, beside);
     return err_set(o->err, s,
                    "%.200s; a model's folder has one, or is a recogniser's: encoder*.onnx, "
                    "decoder*.onnx, joiner*.onnx (or ctc*.onnx, model*.onnx) and tokens.txt. Models "

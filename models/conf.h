@@ -12,7 +12,7 @@
  *   [options]               numbers, true or false, by the names that graph.nnef asks for
  *   [vad]                   threshold, release, hangover_ms
  *   [recogniser]            encoder, decoder, joiner, network, tokens, precision (docs/sinks.md)
- *   [archive.FILE]          url, sha256, bytes, from: a .tar or .tar.gz that weights are members of
+ *   [archive.FILE]          url, sha256, bytes, from: a .tar, .tar.gz or .tar.bz2 of weights
  *   [weights.FILE]          url, sha256, bytes, from; or archive, member, sha256, bytes */
 #ifndef RILL_MODELS_CONF_H
 #define RILL_MODELS_CONF_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/tarball.h"
-#include "models/gunzip.h"
+#include "models/unzip.h"
 
 #include <string.h>
 
@@ -16,18 +16,18 @@ static bool ends_with(const char *path, const char *const *ends)
 
 bool tarball_is(const char *path)
 {
-    static const char *const ends[] = { ".tar", ".tar.gz", ".tgz", NULL };
+    static const char *const ends[] = { ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", NULL };
     return ends_with(path, ends);
 }
 
 rill_status tarball_check_name(const char *path, rill_error *reterr)
 {
-    static const char *const others[] = { ".tar.xz",  ".txz", ".tar.bz2", ".tbz2",
-                                          ".tar.zst", ".zip", ".7z",      NULL };
+    static const char *const others[] = { ".tar.xz", ".txz", ".tar.zst", ".zip", ".7z", NULL };
     return ends_with(path, others)
-        ? err_set(reterr, RILL_UNSUPPORTED,
-                  "archives of this kind are not read; .tar, .tar.gz and .tgz are, and the folder "
-                  "that it unpacks to")
+        ? err_set(
+              reterr, RILL_UNSUPPORTED,
+              "archives of this kind are not read; .tar, .tar.gz, .tgz and .tar.bz2 are, and the "
+              "folder that it unpacks to")
         : RILL_OK;
 }
 
@@ -172,52 +172,79 @@ static rill_status entries_read(struct unpacking *u)
     return s != RILL_OK || got == ARCHIVE_EOF ? s : read_fail(u);
 }
 
-/* Where all lies in one folder and its graph is no deeper, names begin behind it. */
-static void top_folder_strip(struct unpacking *u)
+/* Whether a file that a model begins with lies where names begin after `at` bytes. */
+static bool has_root(const struct unpacking *u, size_t at)
 {
-    const char *first = u->n ? u->files[0].name : "";
-    const size_t top = strcspn(first, "/") + 1;
-    bool all = strlen(first) > top, has_graph = false;
-    for (size_t i = 0; all && i < u->n; i++) {
-        all = !strncmp(u->files[i].name, first, top);
-        has_graph |= all &&
-            (!strcmp(u->files[i].name + top, "graph.nnef") ||
-             !strcmp(u->files[i].name + top, "tokens.txt")); /* of a recogniser's folder */
-    }
-    for (size_t i = 0; all && has_graph && i < u->n; i++)
-        u->files[i].name += top;
+    for (size_t i = 0; i < u->n; i++)
+        if (!strcmp(u->files[i].name + at, "graph.nnef") ||
+            !strcmp(u->files[i].name + at, "tokens.txt")) /* of a recogniser's folder */
+            return true;
+    return false;
 }
 
-static bool is_gzip(const uint8_t magic[2])
+/* Bytes of the name of the folder, and its slash, that all lies in; 0: there is none. All names
+ * are the same up to `at`. */
+static size_t folder_of_all(const struct unpacking *u, size_t at)
 {
-    return magic[0] == 0x1f && magic[1] == 0x8b;
-}
-
-/* What may come out of an archive: gzip makes at most 1032 bytes of one. */
-static uint64_t bytes_within(const uint8_t magic[2], uint64_t bytes)
-{
-    return is_gzip(magic) ? (bytes > UINT64_MAX / 1032 ? UINT64_MAX : bytes * 1032) : bytes;
-}
-
-static uint64_t bytes_within_file(const char *path)
-{
-    struct stat st;
-    uint8_t magic[2] = { 0 };
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    const char *first = u->n ? u->files[0].name + at : "";
+    const size_t n = strcspn(first, "/") + 1;
+    if (strlen(first) < n)
         return 0;
-    if (read(fd, magic, 2) != 2)
-        magic[0] = 0;
-    const uint64_t bytes = fstat(fd, &st) == 0 && st.st_size > 0 ? (uint64_t) st.st_size : 0;
-    close(fd);
-    return bytes_within(magic, bytes);
+    for (size_t i = 1; i < u->n; i++)
+        if (strncmp(u->files[i].name + at, first, n) != 0)
+            return 0;
+    return n;
 }
+
+/* Where all lies in a folder, or in a folder in it and so on, down to where the graph is, names
+ * begin behind them. */
+static void top_folders_strip(struct unpacking *u)
+{
+    size_t at = 0, n;
+    while (!has_root(u, at)) {
+        if (!(n = folder_of_all(u, at)))
+            return;
+        at += n;
+    }
+    for (size_t i = 0; i < u->n; i++)
+        u->files[i].name += at;
+}
+
+/* Nothing that is a model gets so much smaller, and gzip cannot make more of a byte. */
+#define UNZIPPED_BYTES_OF_ONE 1032
 
 struct source {
     const char *path;
     const uint8_t *bytes; /* NULL: in the file */
     size_t n;
+    enum unzip_kind kind;
+    bool keeps_names; /* with the folders that all lies in */
 };
+
+static struct source source_of_file(const char *path)
+{
+    struct source ret = { .path = path };
+    struct stat st;
+    uint8_t head[UNZIP_HEAD_BYTES];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return ret;
+    ssize_t got = read(fd, head, sizeof head);
+    ret.kind = unzip_kind_of(head, got > 0 ? (size_t) got : 0);
+    ret.n = fstat(fd, &st) == 0 && st.st_size > 0 ? (size_t) st.st_size : 0;
+    close(fd);
+    return ret;
+}
+
+/* What may come out of it. */
+static uint64_t bytes_within(const struct source *from)
+{
+    if (from->kind == UNZIP_NONE)
+        return from->n;
+    return from->n > UINT64_MAX / UNZIPPED_BYTES_OF_ONE
+        ? UINT64_MAX
+        : (uint64_t) from->n * UNZIPPED_BYTES_OF_ONE;
+}
 
 static rill_status plain_read(struct unpacking *u, const struct source *from)
 {
@@ -228,41 +255,30 @@ static rill_status plain_read(struct unpacking *u, const struct source *from)
     return good ? entries_read(u) : read_fail(u);
 }
 
-static rill_status gzip_read(struct unpacking *u, const struct source *from)
+static rill_status zipped_read(struct unpacking *u, const struct source *from)
 {
-    struct gunzip g;
+    struct unzip g;
     const char *why = NULL;
     rill_status s;
-    if (!gunzip_open(&g, from->path, from->bytes, from->n)) {
+    if (!unzip_open(&g, from->kind, from->path, from->bytes, from->n)) {
         why = g.raw ? archive_error_string(g.raw) : "out of memory";
         s = err_set(u->err, RILL_MALFORMED, "the archive cannot be read: %.200s",
                     why ? why : "it ends early, or is damaged");
     } else if (archive_read_support_format_tar(u->archive) != ARCHIVE_OK ||
-               archive_read_open(u->archive, &g, NULL, gunzip_read, NULL) != ARCHIVE_OK) {
+               archive_read_open(u->archive, &g, NULL, unzip_read, NULL) != ARCHIVE_OK) {
         s = read_fail(u);
-    } else if ((s = entries_read(u)) == RILL_OK && (why = gunzip_check(&g))) {
+    } else if ((s = entries_read(u)) == RILL_OK && (why = unzip_check(&g))) {
         s = err_set(u->err, RILL_MALFORMED, "the archive cannot be read: %.200s", why);
     }
-    gunzip_close(&g);
+    unzip_close(&g);
     return s;
-}
-
-static bool source_is_gzip(const struct source *from)
-{
-    uint8_t magic[2] = { 0 };
-    if (from->bytes && from->n >= 2)
-        return is_gzip(from->bytes);
-    int fd = from->bytes ? -1 : open(from->path, O_RDONLY | O_CLOEXEC);
-    bool has = fd >= 0 && read(fd, magic, 2) == 2;
-    if (fd >= 0)
-        close(fd);
-    return has && is_gzip(magic);
 }
 
 static rill_status tarball_read(struct unpacking *u, const struct source *from)
 {
-    TRY(source_is_gzip(from) ? gzip_read(u, from) : plain_read(u, from));
-    top_folder_strip(u);
+    TRY(from->kind == UNZIP_NONE ? plain_read(u, from) : zipped_read(u, from));
+    if (!from->keeps_names)
+        top_folders_strip(u);
     TRY(files_grow(u));
     u->files[u->n] = (struct folder_file) { 0 };
     return RILL_OK;
@@ -271,9 +287,11 @@ static rill_status tarball_read(struct unpacking *u, const struct source *from)
 static rill_status source_read(struct folder *ret, const struct source *from, struct arena *a,
                                uint64_t max_bytes, rill_error *reterr)
 {
-    struct unpacking u = {
-        .archive = archive_read_new(), .arena = a, .left_bytes = max_bytes, .err = reterr
-    };
+    const uint64_t within = bytes_within(from);
+    struct unpacking u = { .archive = archive_read_new(),
+                           .arena = a,
+                           .left_bytes = within < max_bytes ? within : max_bytes,
+                           .err = reterr };
     struct folder f = { .fd = -1, .path = from->path, .is_kept = true };
     if (!u.archive)
         return err_set(reterr, RILL_NOMEM, "out of memory");
@@ -287,28 +305,38 @@ static rill_status source_read(struct folder *ret, const struct source *from, st
     return RILL_OK;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 rill_status tarball_open(struct folder *ret, const char *path, struct arena *a, uint64_t max_bytes,
                          rill_error *reterr)
 {
-    return source_read(ret, &(struct source) { .path = path }, a,
-                       least(bytes_within_file(path), max_bytes), reterr);
+    const struct source from = source_of_file(path);
+    return source_read(ret, &from, a, max_bytes, reterr);
+}
+
+rill_status tarball_members(struct folder *ret, const char *path, struct arena *a,
+                            uint64_t max_bytes, rill_error *reterr)
+{
+    struct source from = source_of_file(path);
+    from.keeps_names = true;
+    return source_read(ret, &from, a, max_bytes, reterr);
 }
 
 rill_status tarball_of(struct folder *ret, const char *path, const uint8_t *bytes, size_t n,
                        struct arena *a, uint64_t max_bytes, rill_error *reterr)
 {
-    const uint64_t within = n < 2 ? n : bytes_within(bytes, n);
-    return source_read(ret, &(struct source) { path, bytes, n }, a, least(within, max_bytes),
-                       reterr);
+    const struct source from = {
+        .path = path, .bytes = bytes, .n = n, .kind = unzip_kind_of(bytes, n)
+    };
+    return source_read(ret, &from, a, max_bytes, reterr);
 }
 #else
 rill_status tarball_open(struct folder *ret, const char *path, struct arena *a, uint64_t max_bytes,
                          rill_error *reterr)
+{
+    return tarball_of(ret, path, NULL, 0, a, max_bytes, reterr);
+}
+
+rill_status tarball_members(struct folder *ret, const char *path, struct arena *a,
+                            uint64_t max_bytes, rill_error *reterr)
 {
     return tarball_of(ret, path, NULL, 0, a, max_bytes, reterr);
 }

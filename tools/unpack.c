@@ -106,7 +106,7 @@ rill_status weights_unpack(const struct model_conf *conf, const struct conf_weig
 {
     struct arena a = { 0 };
     struct folder all;
-    rill_status s = tarball_open(&all, path, &a, members_bytes(conf, archive), reterr);
+    rill_status s = tarball_members(&all, path, &a, members_bytes(conf, archive), reterr);
     s = s == RILL_OK ? members_write(conf, archive, &all, folder, reterr)
                      : err_prefix(reterr, s, "%.60s", archive->file);
     arena_drop(&a);

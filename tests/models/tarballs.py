@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Models in archives are those of their folders, to the digest; archives with mistakes are refused
 by name. tarballs.py RILL FOLDER, a model's"""
-import gzip, io, os, subprocess, sys, tarfile, tempfile
+import bz2, gzip, io, os, random, subprocess, sys, tarfile, tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from counted import check, finish
@@ -58,11 +58,13 @@ def links(kind, name="w.dat"):
 
 
 def flipped(data, at):
+    at %= len(data)
     return data[:at] + bytes([data[at] ^ 1]) + data[at:][1:]
 
 
 WHOLE = tar(plain(("graph.nnef", GRAPH)))
 ZIPPED, STORED = gzip.compress(WHOLE), gzip.compress(WHOLE, 0)
+RANDOM = tar(plain(("graph.nnef", GRAPH), ("w.dat", random.Random(1).randbytes(20000))))
 SUM = "the checksum or the length at the end of the gzip file is not that of its data"
 BOMB = tar(plain(*((f"{i}.dat", b"") for i in range(5000))))
 BAD = {  # and the words that say why
@@ -85,11 +87,23 @@ BAD = {  # and the words that say why
     "padding.tgz": (flipped(STORED, len(STORED) - 100), SUM),
     "rest.tgz": (gzip.compress(WHOLE + bytes(20 << 20)), "more than 16 MiB follow the end of the archive"),
     "many.tgz": (gzip.compress(BOMB), "more than 4096 files"),
+    "cut.tar.bz2": (bz2.compress(RANDOM)[:-40], "archive"),
+    "tail.tar.bz2": (bz2.compress(RANDOM)[:-4], "archive"),
+    "sum.tar.bz2": (flipped(bz2.compress(RANDOM), -2), "archive"),
+    "data.tbz2": (flipped(bz2.compress(RANDOM), 3000), "archive"),
+    "big.tar.bz2": (bz2.compress(big()), "has 7516192768 bytes, and the archive may hold"),
+    "bomb.tar.bz2": (bz2.compress(tar(plain(("graph.nnef", bytes(32 << 20))))), "has 33554432 bytes, and the archive may hold"),
+    "rest.tar.bz2": (bz2.compress(WHOLE + bytes(20 << 20)), "more than 16 MiB follow the end of the archive"),
+    "up.tar.bz2": (bz2.compress(tar(plain(("../graph.nnef", GRAPH)))), "'../graph.nnef': not a file beneath"),
+    "symbolic.tar.bz2": (bz2.compress(tar(links(tarfile.SYMTYPE))), "'w.dat' is no plain file"),
+    "beside.tar": (tar(plain(("a/net/graph.nnef", GRAPH), ("README.md", b"x"))),
+                   "'a/net/graph.nnef' is there, but other files lie beside its folder"),
+    "two.tar": (tar(plain(("a/b/graph.nnef", GRAPH), ("a/c/graph.nnef", GRAPH))), "'a/b/graph.nnef' is there, but other files"),
     "empty.tar": (b"", ""),
     "zeros.tar": (bytes(10240), "graph.nnef"),
     "text.tar": (GRAPH, "archive cannot be read"),
     "zip.tgz": (b"PK\3\4" + bytes(600), "archive cannot be read"),
-    "other.tar.xz": (WHOLE, "archives of this kind are not read; .tar, .tar.gz and .tgz are, and the folder that it unpacks to"),
+    "other.tar.xz": (WHOLE, "archives of this kind are not read; .tar, .tar.gz, .tgz and .tar.bz2 are, and the folder that it unpacks to"),
     "none.tar": (tar(plain(("other.txt", b"x"))), "graph.nnef: the archive holds no such file"),
     "weights.tar": (tar(plain(("graph.nnef", PATCH))), "w.dat"),
 }
@@ -104,6 +118,11 @@ with tempfile.TemporaryDirectory() as root:
         "gnu.tar": tar(folder + plain(*(("./" + n, d) for n, d in files)), tarfile.GNU_FORMAT),
         "old.tar.gz": gzip.compress(tar(plain(*files), tarfile.USTAR_FORMAT)),
         "folder.tgz": gzip.compress(tar(plain(*(("net/" + n, d) for n, d in files)))),
+        "deeper.tgz": gzip.compress(tar(plain(*(("a/b/net/" + n, d) for n, d in files)))),
+        "plain.tar.bz2": bz2.compress(tar(plain(*files))),
+        "folder.tbz2": bz2.compress(tar(plain(*(("net/" + n, d) for n, d in files)))),
+        "joined.tar.bz2": bz2.compress(tar(plain(*files))[:4096]) + bz2.compress(tar(plain(*files))[4096:]),
+        "named.tar.gz": bz2.compress(tar(plain(*files))),
         "owner.TAR": tar([({"name": n, "uname": "müller"}, d) for n, d in files]),
         "padded.tgz": gzip.compress(tar(plain(*files)) + bytes(1 << 20)),
         "x.nnef.tgz": gzip.compress(tar(folder + plain(*files))),

@@ -127,6 +127,10 @@ def main():
         check(code == 0 and files(os.path.join(root, "got")) == whole, f"good: {code}: {said}")
         got = open(os.path.join(root, "got", "net", "net.onnx"), "rb").read()
         check(got == NET, f"good: {got!r}")
+        for mode, more in ("w:bz2", member("export/tokens.txt", b"a 0")), ("w:gz", member("export/tokens.txt", b"a 0")):
+            packed = archive(member("export/net.onnx", NET), member("export/more.onnx", MORE), more, mode=mode)
+            code, said = get(root, packed, conf(packed), "got" + mode[2:])
+            check(code == 0 and files(os.path.join(root, "got" + mode[2:])) == whole, f"{mode}: {code}: {said}")
         code, said = get(root, BOMB, conf(BOMB))
         got = open(os.path.join(root, "got", "net", "net.onnx"), "rb").read()
         check(code == 3 and got == NET and files(os.path.join(root, "got")) == whole, f"what was there stays: {said}")
