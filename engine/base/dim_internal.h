@@ -39,6 +39,7 @@ struct dim {
     int64_t *coef;           /* ADD only */
     const char *name;        /* SYM only */
     struct dim_bound *bound; /* SYM only */
+    int64_t *multiple;       /* SYM only: what it is one of */
     const struct dim *older; /* SYM only: the one that was named before it */
 };
 

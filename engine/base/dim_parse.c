@@ -308,6 +308,22 @@ static rill_status assert_bound(struct parser *p, const struct lin *l)
                          : RILL_OK;
 }
 
+/* k*q*floor(symbol/q) - k*symbol >= 0: the symbol is a multiple of q. */
+static void assert_multiple(const struct lin *l)
+{
+    if (l->bad || l->n != 2 || l->c)
+        return;
+    const unsigned at = l->t[0]->kind == DIM_SYM;
+    const struct dim *d = l->t[at], *s = l->t[1 - at];
+    if (d->kind != DIM_DIV || s->kind != DIM_SYM || d->arg[0] != s || l->k[1 - at] >= 0 ||
+        l->k[at] % d->value || l->k[at] / d->value != -l->k[1 - at])
+        return;
+    const int64_t had = *s->multiple;
+    int64_t both;
+    if (!__builtin_mul_overflow(had / gcd_i64(had, d->value), d->value, &both))
+        *s->multiple = both;
+}
+
 /* l >= 0 from now on. */
 static rill_status assert_ge0(struct parser *p, struct lin *l)
 {
@@ -329,6 +345,7 @@ static rill_status assert_ge0(struct parser *p, struct lin *l)
         ds->cap_facts = cap;
     }
     ds->fact[ds->n_facts++] = d;
+    assert_multiple(l);
     return RILL_OK;
 }
 

@@ -10,6 +10,11 @@
 
 /* ---- sums ---- */
 
+static int64_t multiple_of(const struct dim *d)
+{
+    return d->kind == DIM_SYM ? *d->multiple : 1;
+}
+
 static int lin_find_one_choice(const struct lin *l)
 {
     int found = -1;
@@ -81,8 +86,38 @@ static bool lin_join_choices(struct dims *ds, struct lin *l)
     return false;
 }
 
+/* Takes term i, k * floor(x/q), for k*x/q where q divides k*x: x is a symbol times a number, and
+ * the symbol a multiple that is. */
+static bool lin_take_whole(struct lin *l, unsigned i)
+{
+    const struct dim *d = l->t[i];
+    const int64_t k = l->k[i];
+    struct lin x;
+    int64_t all, part;
+    if (d->kind != DIM_DIV)
+        return false;
+    lin_init(&x, d->arg[0]);
+    if (x.bad || x.n != 1 || x.c || x.t[0]->kind != DIM_SYM ||
+        __builtin_mul_overflow(x.k[0], multiple_of(x.t[0]), &all) || all % d->value ||
+        __builtin_mul_overflow(x.k[0], k, &part) || part % d->value)
+        return false;
+    lin_remove(l, i);
+    lin_add(l, part / d->value, x.t[0]);
+    return true;
+}
+
+static bool lin_take_wholes(struct lin *l)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        if (lin_take_whole(l, i))
+            return true;
+    return false;
+}
+
 const struct dim *dim_from_lin(struct dims *ds, struct lin *l)
 {
+    while (!l->bad && lin_take_wholes(l))
+        ;
     while (!l->bad && lin_join_choices(ds, l))
         ;
     if (l->bad)
@@ -278,9 +313,45 @@ static bool lin_is_one_choice(const struct lin *l)
     return l->n == 1 && (l->t[0]->kind == DIM_MIN || l->t[0]->kind == DIM_MAX);
 }
 
+/* Floor drops of the constant what is left above a multiple of what all terms and q are multiples
+ * of. */
+static void div_drop(struct lin *l, int64_t q)
+{
+    int64_t all, g = q, whole;
+    for (unsigned i = 0; i < l->n; i++)
+        g = gcd_i64(g, __builtin_mul_overflow(l->k[i], multiple_of(l->t[i]), &all) ? l->k[i] : all);
+    if (floor_div_checked(l->c, g, &whole))
+        l->c = whole * g;
+}
+
+/* Moves k * symbol that q divides out of l: (k*m/q) * (symbol/m) of one that is a multiple of m. */
+static void div_take(struct dims *ds, struct lin *l, int64_t q, struct lin *ret_whole)
+{
+    int64_t all;
+    *ret_whole = (struct lin) { .c = 0 };
+    for (unsigned i = 0; i < l->n;) {
+        const struct dim *s = l->t[i];
+        const int64_t m = multiple_of(s);
+        if (m == 1 || __builtin_mul_overflow(l->k[i], m, &all) || all % q) {
+            i++;
+            continue;
+        }
+        lin_add(ret_whole, all / q,
+                dim_intern(ds, &(struct dim) { .kind = DIM_DIV, .value = m, .n = 1, .arg = &s }));
+        lin_remove(l, i);
+    }
+}
+
 /* What is left after multiples of q are out. */
 static const struct dim *div_rest(struct dims *ds, struct lin *l, int64_t q)
 {
+    struct lin whole;
+    div_take(ds, l, q, &whole);
+    if (whole.n) {
+        lin_add(&whole, 1, dim_div_int(ds, dim_from_lin(ds, l), q));
+        return dim_from_lin(ds, &whole);
+    }
+    div_drop(l, q);
     if (lin_proves_ge0(ds, l, PROOF_BUDGET)) {
         struct lin top = *l;
         lin_scale(&top, -1);
@@ -492,6 +563,11 @@ static const struct dim *compare_node(struct dims *ds, enum dim_kind kind, const
     const struct dim *arg[2] = { dim_from_lin(ds, &side[0]), dim_from_lin(ds, &side[1]) };
     if (dim_is_bad(arg[0]) || dim_is_bad(arg[1]))
         return ds->poison;
+    if (kind == DIM_EQ && dim_order(arg[0], arg[1]) > 0) {
+        const struct dim *first = arg[1];
+        arg[1] = arg[0];
+        arg[0] = first;
+    }
     return dim_intern(ds, &(struct dim) { .kind = kind, .n = 2, .arg = arg });
 }
 

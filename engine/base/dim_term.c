@@ -78,8 +78,10 @@ static struct dim *node_copy(struct dims *ds, const struct dim *proto)
     if (proto->kind == DIM_SYM) {
         d->name = arena_string(&ds->arena, proto->name);
         d->bound = arena_new(&ds->arena, struct dim_bound);
-        if (!d->name || !d->bound)
+        d->multiple = arena_new(&ds->arena, int64_t);
+        if (!d->name || !d->bound || !d->multiple)
             return NULL;
+        *d->multiple = 1;
         *d->bound = (struct dim_bound) { INT64_MIN, INT64_MAX };
         d->older = ds->newest;
         ds->newest = d;

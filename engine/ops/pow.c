@@ -89,8 +89,31 @@ static void pow_any(const struct eval *e)
     }
 }
 
+#define SIZE_POWER_MAX 8
+
+static const struct dim *dim_pow(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    const struct dim *y = dim_int(ds, 1);
+    if (dim_is_const(a) && dim_is_const(b))
+        return dim_int(ds, pow_int(dim_value(a), dim_value(b)));
+    if (!dim_is_const(b) || dim_value(b) < 0 || dim_value(b) > SIZE_POWER_MAX)
+        return dim_fresh(ds);
+    for (int64_t i = 0; i < dim_value(b); i++)
+        y = dim_mul(ds, y, a);
+    return y;
+}
+
+ELEM_DIM2(pow)
+
 static rill_status pow_infer(struct infer *c)
 {
+    const bool sizes = c->n_in == 2 && infer_has(c, 0) && infer_has(c, 1) &&
+        (c->in[0]->type == DTYPE_DIM || c->in[1]->type == DTYPE_DIM);
+    enum dtype t;
+    if (sizes && dtype_is_int(fact_number(c->in[0])) && dtype_is_int(fact_number(c->in[1]))) {
+        TRY(elem_common_type(c, 0, 1, TYPE_I32 | TYPE_I64, &t));
+        return infer_broadcast(c, 0, t, 0, 1);
+    }
     TRY(elem_check_type(c, 0, TYPES_BASE));
     TRY(elem_check_type(c, 1, TYPES_NUM));
     return infer_broadcast(c, 0, c->in[0]->type, 0, 1);
@@ -128,6 +151,7 @@ static const struct op pow_op = { .id = OP_POW,
                                   .infer = pow_infer,
                                   .prepare = pow_prepare,
                                   .eval = pow_eval,
+                                  .eval_dim = pow_dim,
                                   .help = "a to the power of b, in the type of a" };
 
 const struct op *const ops_pow[] = { &pow_op, NULL };

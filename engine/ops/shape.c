@@ -184,19 +184,19 @@ static void multiple_print(struct infer *c, const struct fact *x, const struct d
     const char *name = m == 1 ? dim_name(symbols[0]) : NULL;
     const int64_t k = name ? reshape_multiple(c, x, shape, n, symbols[0]) : 0;
     if (k)
-        snprintf(ret, cap, "; it would with --set %.40s=%lld*%s --stream %s", name, (long long) k,
-                 strcmp(name, "T") ? "T" : "U", strcmp(name, "T") ? "T" : "U");
+        snprintf(ret, cap, "; it would with --assert \"%.40s == %lld*(%.40s/%lld)\"", name,
+                 (long long) k, name, (long long) k);
     else
         snprintf(ret, cap,
-                 "; where a symbol is a multiple of something, set it so, as in --set S=4*T "
-                 "--stream T");
+                 "; where a symbol is a multiple of something, say so, as in "
+                 "--assert \"S == 4*(S/4)\"");
 }
 
 static rill_status reshape_refuse(struct infer *c, const struct fact *x,
                                   const struct dim *const *shape, int n, bool is_wrong)
 {
     struct fact want = { .type = x->type, .rank = n };
-    char from[160], to[160], would[120] = "";
+    char from[160], to[160], would[160] = "";
     for (int i = 0; i < n; i++)
         want.shape[i] = shape[i];
     fact_print(x, from, sizeof from);

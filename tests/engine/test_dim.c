@@ -112,11 +112,14 @@ static bool value_at(struct dims *ds, const struct dim *d, const struct dim *con
     return dim_eval(d, sym[0], v[0], ret);
 }
 
+/* of: what the symbols are multiples of. */
 static void check_values(struct dims *ds, int at, const struct dim *d, const struct dim *const *sym,
-                         int64_t lo)
+                         int64_t lo, const int64_t *of)
 {
     for (int i = 0; i < 12; i++) {
-        int64_t v[N_SYM] = { lo + rnd(14), lo + rnd(14), lo + rnd(14) }, got = 0;
+        int64_t v[N_SYM], got = 0;
+        for (int s = 0; s < N_SYM; s++)
+            v[s] = of[s] * (lo + rnd(14));
         bool known = value_at(ds, d, sym, v, &got);
         CHECK(known && got == tree_value(at, v), "%s at %lld %lld %lld is %lld, not %lld", text(d),
               (long long) v[0], (long long) v[1], (long long) v[2], (long long) tree_value(at, v),
@@ -148,7 +151,7 @@ static void check_slope(struct dims *ds, const struct dim *d, const struct dim *
           (long long) den, text(d), (long long) a, (long long) b);
 }
 
-static void test_random(int64_t lo, const char *const *facts)
+static void test_random(int64_t lo, const int64_t *of, const char *const *facts)
 {
     struct dims *ds = NULL;
     const struct dim *sym[N_SYM];
@@ -171,7 +174,7 @@ static void test_random(int64_t lo, const char *const *facts)
             i += 199 - i % 200;
             continue;
         }
-        check_values(ds, at, d, sym, lo);
+        check_values(ds, at, d, sym, lo, of);
         check_print(ds, d);
         if (lo == 0)
             check_slope(ds, d, sym);
@@ -331,6 +334,14 @@ static const struct {
     { "S>=0", "ge(1 + -1*min(2, -1 + S/160) + S/160, 2)", "1" },
     { "", "0*S + 7", "7" },
     { "", "-7/2", "-4" },
+    { "T == 10*(T/10)", "10*(T/10)", "T" },
+    { "T == 10*(T/10)", "160*((16*T)/160)", "16*T" },
+    { "T == 10*(T/10)", "5*((2*T)/10)", "T" },
+    { "T == 10*(T/10)", "(T + 9)/10", "T/10" },
+    { "T == 10*(T/10)", "(T + 27)/20", "(T + 20)/20" },
+    { "T == 10*(T/10)", "20*((T + 20)/20)", "20*((T + 27)/20)" },
+    { "2*T == 20*(T/10)", "(T - 1)/10", "T/10 - 1" },
+    { "10*(T/10) >= T", "(S + 3*T - 1)/10", "3*(T/10) + (S - 1)/10" },
 };
 
 static void test_same(void)
@@ -540,9 +551,11 @@ int main(void)
 {
     check_bounds_dropped();
     check_joined();
-    test_random(-7, (const char *const[]) { NULL });
-    test_random(0, (const char *const[]) { "S>=0", "T >= 0", "0 <= N", NULL });
-    test_random(1,
+    static const int64_t any[N_SYM] = { 1, 1, 1 }, some[N_SYM] = { 6, 4, 1 };
+    test_random(-7, any, (const char *const[]) { NULL });
+    test_random(-7, some, (const char *const[]) { "S == 6*(S/6)", "T == 4*(T/4)", NULL });
+    test_random(0, any, (const char *const[]) { "S>=0", "T >= 0", "0 <= N", NULL });
+    test_random(1, any,
                 (const char *const[]) { "S>=1", "T > 0", "N >= 1", "S <= 14", "T + N <= 30",
                                         NULL });
     test_same();

@@ -85,6 +85,9 @@ static void test_arithmetic(struct ops_test *t)
     is_sizes(t, fold(t, "Max", NULL, 0, in, 2), 2, LIST("max(S,2)", "max(2*S+4,2)"));
     is_sizes(t, fold(t, "Neg", NULL, 0, in, 1), 2, LIST("-1*S", "-2*S-4"));
     is_sizes(t, fold(t, "Identity", NULL, 0, in, 1), 2, LIST("S", "2*S+4"));
+    struct tensor *powers = ops_i64s(t, 2, I64S(0, 2));
+    is_sizes(t, fold(t, "Pow", NULL, 0, (const struct tensor *[]) { in[0], powers }, 2), 2,
+             LIST("1", "4*S*S+16*S+16"));
     is_numbers(t, fold(t, "Sub", NULL, 0, same, 2), DTYPE_I64, 2, NUMBERS(0, 0));
     is_numbers(t, fold(t, "Div", NULL, 0, same, 2), DTYPE_I64, 2, NUMBERS(1, 1));
     is_numbers(t, fold(t, "Mod", NULL, 0, same, 2), DTYPE_I64, 2, NUMBERS(0, 0));

@@ -88,7 +88,8 @@ expect 0 "input  x  *1 floats a frame" "$rill" inspect --state none --shape x=1,
 # a text that fits with a size of the stream's
 printf '%s\n' "version 1.0;" "graph fours(x) -> (y)" "{" "    x = external<scalar>(shape = [1, S]);" \
     "    y = reshape(x, shape = [1, -1, 4]);" "}" >"$dir/fours.nnef"
-expect 3 "it would with --set S=4\*T --stream T" "$rill" inspect "$dir/fours.nnef"
+expect 3 'it would with --assert "S == 4\*(S/4)"' "$rill" inspect "$dir/fours.nnef"
+expect 0 "^8 passed, 0 failed" "$rill" check --assert 'S == 4*(S/4)' "$dir/fours.nnef"
 expect 0 "^20 passed, 0 failed" "$rill" check --set 'S=4*T' --stream T "$dir/fours.nnef"
 expect 3 "symbol 'Q' was set, but neither" "$rill" check --set 'S=4*T' --set Q=7 --stream T "$dir/fours.nnef"
 expect 3 "does not fit" "$rill" check --set 'S=4*BAR' --stream T "$dir/fours.nnef"
