@@ -119,9 +119,10 @@ static rill_status input_open(struct stream *s, const char *path, rill_error *er
     TRY(audio_open(&s->in, &s->info, path, err));
     if (!s->clean)
         return RILL_OK;
-    s->cap = (size_t) s->info.frames;
+    TRY(quality_open(&s->quality, path, s->clean, err));
+    s->cap = s->quality.n;
     s->said = tool_alloc(s->cap * sizeof(float));
-    return quality_open(&s->quality, path, s->clean, err);
+    return RILL_OK;
 }
 
 static rill_status output_open(struct stream *s, const char *path, rill_error *err)
@@ -179,7 +180,7 @@ static void progress(const struct stream *s, sf_count_t at, sf_count_t *shown)
             at >= s->info.frames ? "\r    \r" : "");
 }
 
-static int file_send(struct stream *s, struct rill_client *c, bool live)
+static int file_send(struct stream *s, struct rill_client *c, const char *path, bool live)
 {
     size_t channels = (size_t) s->info.channels;
     float *x = tool_alloc(CHUNK_FRAMES * channels * sizeof *x);
@@ -194,6 +195,8 @@ static int file_send(struct stream *s, struct rill_client *c, bool live)
         if (live && ahead > 0)
             usleep((useconds_t) (ahead * 1e6));
     }
+    if (!code)
+        audio_end_tell(s->in, &s->info, path, at);
     free(x);
     return code;
 }
@@ -329,7 +332,7 @@ static int file_stream(struct stream *s, const struct stream_opts *o, const char
             code = client_fail(s, c);
         else if (output_open(s, out, &err) != RILL_OK)
             code = tool_fail_status(s->cmd, &err);
-        else if (file_send(s, c, o->live) || rill_client_finish(c, STREAM_ID, &s->fin))
+        else if (file_send(s, c, in, o->live) || rill_client_finish(c, STREAM_ID, &s->fin))
             code = client_fail(s, c);
     }
     rill_client_free(c);

@@ -39,10 +39,10 @@ static rill_status clean_check(const struct quality *q, const char *in, size_t n
 
 rill_status quality_open(struct quality *q, const char *in, const char *clean, rill_error *reterr)
 {
-    size_t n_clean;
+    size_t n_clean, not_finite; /* of in: told by who reads it for the model */
     int rate;
     *q = (struct quality) { .clean_path = clean };
-    TRY(audio_read(in, 0, &q->noisy, &q->n, &q->rate_hz, reterr));
+    TRY(audio_read_counted(in, 0, &q->noisy, &q->n, &q->rate_hz, &not_finite, reterr));
     rill_status s = audio_read(clean, q->rate_hz, &q->clean, &n_clean, &rate, reterr);
     if (s == RILL_OK)
         s = clean_check(q, in, n_clean, reterr);
