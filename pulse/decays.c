@@ -50,10 +50,19 @@ static const struct tensor *factors(const struct tensor *v, bool exponents, int 
     return t;
 }
 
+/* A constant times another operand, under Exp: the constant; ret_by: the operand. */
+static const struct tensor *exponent_of(const struct falling *f, const struct node *n, unsigned i,
+                                        uint32_t *ret_by)
+{
+    *ret_by = n->in[1 - i];
+    return node_is(n, OP_MUL) ? constant_of(f, n->in[i]) : NULL;
+}
+
 const struct tensor *decay_of(const struct falling *f, uint32_t w, struct arena *a)
 {
     const struct node *n = graph_producer(f->g, w);
     const struct tensor *v;
+    uint32_t by;
     if (!n || (!node_is(n, OP_POW) && !node_is(n, OP_EXP)))
         return NULL;
     if (node_is(n, OP_POW))
@@ -61,8 +70,43 @@ const struct tensor *decay_of(const struct falling *f, uint32_t w, struct arena 
             ? factors(v, false, distance_sign(f, n->in[1]), a)
             : NULL;
     n = graph_producer(f->g, n->in[0]);
-    for (unsigned i = 0; n && node_is(n, OP_MUL) && i < 2; i++)
-        if ((v = constant_of(f, n->in[i])) && distance_sign(f, n->in[1 - i]))
-            return factors(v, true, distance_sign(f, n->in[1 - i]), a);
+    for (unsigned i = 0; n && i < 2; i++)
+        if ((v = exponent_of(f, n, i, &by)) && distance_sign(f, by))
+            return factors(v, true, distance_sign(f, by), a);
+    return NULL;
+}
+
+static bool is_infinite(const struct tensor *v)
+{
+    return v && v->type == DTYPE_F32 && tensor_count(v) == 1 &&
+        tensor_get_f64(v, v->data, 0) == INFINITY;
+}
+
+static bool all_below_zero(const struct tensor *v)
+{
+    for (int64_t i = 0; i < tensor_count(v); i++)
+        if (!(tensor_get_f64(v, v->data, i) < 0))
+            return false;
+    return true;
+}
+
+const struct tensor *decay_hidden(const struct falling *f, uint32_t w, struct arena *a,
+                                  uint32_t *ret_mask, bool *ret_opposite)
+{
+    const struct node *n = graph_producer(f->g, w), *far;
+    const struct tensor *v;
+    uint32_t by;
+    n = n && node_is(n, OP_EXP) ? graph_producer(f->g, n->in[0]) : NULL;
+    for (unsigned i = 0; n && i < 2; i++) {
+        if (!(v = exponent_of(f, n, i, &by)) || !all_below_zero(v) ||
+            !(far = graph_producer(f->g, by)) || !node_is(far, OP_WHERE))
+            continue;
+        *ret_opposite = is_infinite(f->g->wires[far->in[1]].fact.value);
+        if (!*ret_opposite && !is_infinite(f->g->wires[far->in[2]].fact.value))
+            continue;
+        *ret_mask = far->in[0];
+        if (distance_sign(f, far->in[*ret_opposite ? 2 : 1]) == 1)
+            return factors(v, true, 1, a);
+    }
     return NULL;
 }

@@ -19,4 +19,9 @@ int falling_axis(const struct falling *f, uint32_t w, int axis);
  * their distance: those numbers, a tensor of a and of one element along queries and keys. NULL: it
  * is not, or no memory. */
 const struct tensor *decay_of(const struct falling *f, uint32_t w, struct arena *a);
+
+/* The same where the mask shows a key, its opposite or itself, and 0 elsewhere: a power of a
+ * distance that is infinite there (torchscale). */
+const struct tensor *decay_hidden(const struct falling *f, uint32_t w, struct arena *a,
+                                  uint32_t *ret_mask, bool *ret_opposite);
 #endif

@@ -198,6 +198,60 @@ static bool clears_nan(const struct looked *l, const struct node *n)
     return of && node_is(of, OP_ISNAN) && of->in[0] == n->in[2] && is_zero(l, n->in[1]);
 }
 
+static uint32_t behind_casts(const struct looked *l, uint32_t w)
+{
+    const struct node *n = producer(l, w);
+    while (n && node_is(n, OP_CAST)) {
+        w = n->in[0];
+        n = producer(l, w);
+    }
+    return w;
+}
+
+/* x, or what other numbers were put into where it is none, or infinite. */
+static bool is_within(const struct looked *l, uint32_t x, uint32_t of)
+{
+    for (int steps = 0; x != of && steps < STEPS_MAX; steps++) {
+        const struct node *n = producer(l, x);
+        if (!n || !node_is(n, OP_WHERE))
+            return false;
+        x = n->in[2];
+    }
+    return x == of;
+}
+
+/* Whether it is true of infinite x only. */
+static bool asks_infinite(const struct looked *l, uint32_t w, uint32_t x, int depth)
+{
+    const struct node *n = producer(l, behind_casts(l, w));
+    if (n && node_is(n, OP_AND) && depth < STEPS_MAX)
+        return asks_infinite(l, n->in[0], x, depth + 1) || asks_infinite(l, n->in[1], x, depth + 1);
+    return n && node_is(n, OP_ISINF) && is_within(l, x, behind_casts(l, n->in[0]));
+}
+
+/* Another number where x is infinite, x elsewhere. */
+static bool clears_infinite(const struct looked *l, const struct node *n)
+{
+    return node_is(n, OP_WHERE) && asks_infinite(l, n->in[0], n->in[2], 0);
+}
+
+static bool decay_take(struct looked *l, struct sum *s, uint32_t w)
+{
+    const struct falling f = falling_of(l, s);
+    struct arena *a = l->e->g->arena;
+    uint32_t mask;
+    bool opposite;
+    if (s->n_decays == FACTORS_MAX)
+        return false;
+    const struct tensor *decay = decay_of(&f, w, a);
+    if (!decay && (decay = decay_hidden(&f, w, a, &mask, &opposite)) &&
+        !mask_take(l, s, mask, opposite))
+        return false;
+    if (decay)
+        s->decay[s->n_decays++] = decay;
+    return decay != NULL;
+}
+
 /* Whether w is made of masks, of what is alike for all keys and of decays; those go into s. */
 static bool factor_take(struct looked *l, struct sum *s, uint32_t w, int depth)
 {
@@ -217,11 +271,11 @@ static bool factor_take(struct looked *l, struct sum *s, uint32_t w, int depth)
             factor_add(s->over, &s->n_over, n->in[1]);
     if (moves_in_front(l, n) || clears_nan(l, n))
         return factor_take(l, s, n->in[moves_in_front(l, n) ? 0 : 2], depth + 1);
-    const struct falling f = falling_of(l, s);
-    const struct tensor *decay = s->n_decays < FACTORS_MAX ? decay_of(&f, w, l->e->g->arena) : NULL;
-    if (decay)
-        s->decay[s->n_decays++] = decay;
-    return decay != NULL;
+    if (clears_infinite(l, n)) { /* masks and decays are finite */
+        const unsigned of_queries = s->n_times + s->n_over;
+        return factor_take(l, s, n->in[2], depth + 1) && s->n_times + s->n_over == of_queries;
+    }
+    return decay_take(l, s, w);
 }
 
 /* Whether n only multiplies weights by what is known of it; those are in *ret_w. */

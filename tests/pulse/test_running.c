@@ -5,11 +5,13 @@
 #include "pulse/running.h"
 #include "tests/pulse/oracle.h"
 
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 enum { WIDTH = 4 };
 enum form { MULTIPLIED, BEFORE, FILLED, OVER_SUM, EINSUM, N_FORMS };
-enum fall { POWERS, POWERS_BEFORE, EXPONENTS, AVERAGE, MEANS, N_FALLS };
+enum fall { POWERS, POWERS_BEFORE, EXPONENTS, INFINITE, AVERAGE, MEANS, N_FALLS };
 
 static uint32_t positions(struct gb *b, uint32_t x)
 {
@@ -45,6 +47,20 @@ static void recipe(struct gb *b, const void *ctx)
 
 /* ---- keys that count less the further they are behind ---- */
 
+/* y with other numbers for what is none, or none that is finite: torch.nan_to_num. */
+static uint32_t cleared(struct gb *b, uint32_t y)
+{
+    const uint32_t first = y;
+    y = GB(b, "Where", "", GB(b, "IsNaN", "", y), gb_scalar(b, 0), y);
+    for (int below = 0; below < 2; below++) {
+        uint32_t endless = GB(b, "IsInf", "", first),
+                 side = GB(b, below ? "Less" : "Greater", "", y, gb_scalar(b, 0));
+        y = GB(b, "Where", "", GB(b, "And", "", endless, side),
+               gb_scalar(b, below ? -FLT_MAX : FLT_MAX), y);
+    }
+    return y;
+}
+
 /* Of two heads: 0.5 and 0.9 to the power of the distance, 0 where the key is behind the query;
  * [2, T, T], or [T, T] of the first head alone. */
 static uint32_t falls(struct gb *b, uint32_t at, enum fall fall)
@@ -61,6 +77,10 @@ static uint32_t falls(struct gb *b, uint32_t at, enum fall fall)
         return GB(b, "Div", "", shown, GB(b, "Cast", "to=1", GB(b, "Add", "", i, gb_int(b, 1))));
     if (fall == AVERAGE)
         far = GB(b, "Clip", "", far, gb_scalar(b, 0));
+    if (fall == INFINITE) { /* torchscale's */
+        far = GB(b, "Where", "", GB(b, "Less", "", i, j), gb_scalar(b, INFINITY), far);
+        return cleared(b, GB(b, "Exp", "", GB(b, "Mul", "", far, GB(b, "Log", "", each))));
+    }
     uint32_t y = fall == EXPONENTS ? GB(b, "Exp", "", GB(b, "Mul", "", GB(b, "Log", "", each), far))
                                    : GB(b, "Pow", "", each, far);
     y = GB(b, "Mul", "", y, shown);
