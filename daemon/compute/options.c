@@ -158,6 +158,14 @@ void options_apply(const struct stream_options *o, rill_sink_opts *sink)
     texts_apply(o, sink);
 }
 
+bool options_want_transducer(const struct stream_options *o)
+{
+    bool want = fabs(option_or(o, "blank_penalty", 0)) > 0;
+    for (size_t i = 0; i < OPTION_TEXTS; i++)
+        want |= o->text[i] && *o->text[i];
+    return want;
+}
+
 void options_list(char *buf, size_t cap)
 {
     size_t at = 0;

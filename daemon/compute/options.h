@@ -35,6 +35,9 @@ double option_or(const struct stream_options *o, const char *key, double otherwi
  * caller, with option_or. */
 void options_apply(const struct stream_options *o, rill_sink_opts *sink);
 
+/* Whether a transducer alone can do what is asked: hotwords, an lm, a penalty on the blank. */
+bool options_want_transducer(const struct stream_options *o);
+
 /* All options with their ranges, for messages. */
 void options_list(char *buf, size_t cap);
 

@@ -296,6 +296,13 @@ static const char *model_refuse(struct session *s, Rill__Code *code, char text[5
     if (s->model->lane.audio_in < 0)
         return s->model->lane.audio_error;
     *code = RILL__CODE__BAD_ARG;
+    if (options_want_transducer(&s->options) && !lane_sinks_have_transducer(&s->model->lane)) {
+        snprintf(text, 512,
+                 "model '%.60s' has no transducer, which hotwords, an lm and a blank penalty are "
+                 "for; leave these options out, or open a transducer",
+                 s->model->name);
+        return text;
+    }
     return outputs_choose(s) ? NULL : "want holds an output that the model does not have";
 }
 

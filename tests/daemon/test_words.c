@@ -493,6 +493,25 @@ static void test_bad_options(void)
     rill_client_free(c);
 }
 
+/* What a transducer alone obeys. */
+static void test_options_of_transducers(void)
+{
+    static const char *const of_transducers[][3] = { { "hotwords", "one two", NULL },
+                                                     { "lm", "\\data\\", NULL },
+                                                     { "blank_penalty", "0.5", NULL } };
+    struct rill_client_open o = plain;
+    struct rill_client *c = client_of(rig.sock, "test");
+    for (size_t i = 0; i < 2 * sizeof of_transducers / sizeof *of_transducers; i++) {
+        o.options = of_transducers[i / 2];
+        o.model = i % 2 ? "paddedgated" : plain.model; /* gated: its words are in a plan apart */
+        CHECK(rill_client_open(c, 1, &o, NULL) < 0 &&
+                  rill_client_error_code(c) == RILL__CODE__BAD_ARG &&
+                  strstr(rill_client_error(c), "has no transducer, which hotwords"),
+              "%s of %s: %s", o.options[0], o.model, rill_client_error(c));
+    }
+    rill_client_free(c);
+}
+
 /* Positions are the client's, at whatever rate it sends. */
 static void test_rate(void)
 {
@@ -651,6 +670,7 @@ int main(void)
     test_short_sound();
     test_padded_end();
     test_bad_options();
+    test_options_of_transducers();
     test_rate();
     test_jump();
     test_slow_reader();
