@@ -20,6 +20,8 @@ SHARES = ((0.25, 0.18, 0.22, 0.10, 0.08, 0.12, 0.05),
           (0.15, 0.12, 0.36, 0.16, 0.07, 0.09, 0.05))
 INSIDE = 3201                   # the step from which six in ten begin inside a word
 MILD = 14900                    # the step from which more has little noise, and words end soon
+BREATH = 19900                  # the step from which some are breathed at a quiet microphone:
+BREATHED = (8, 20)              # each so many-th, from so many dB on
 SNR_DB = (4, 2)                 # mean, early and late
 MANY = 0.65                     # of the speech is by speakers with a few sentences each
 HELD_EACH = 12                  # each so many-th of them, and of recorded noises, is kept out
@@ -155,9 +157,50 @@ def source(rng, corpus, kind, n):
     return corpus.room(rng, y, rng.uniform(0.2, 2)) if rng.random() < 0.15 else y
 
 
-def speech(rng, corpus, n, inside, mild):
+def blast(rng, n):
+    """Breath that a plosive or a fricative blows at a microphone: most of it below 120 Hz. Beside
+    speech of level 1."""
+    f = np.fft.rfftfreq(4096, 1 / RATE) + 1
+    y = 0
+    for shape, low_db, high_db in (
+            (1 / (1 + (f / rng.uniform(25, 120)) ** rng.uniform(2, 5)), -6, 10),
+            (f ** -rng.uniform(-0.3, 1.0) / (1 + (rng.uniform(60, 2500) / f) ** 4), -16, 3)):
+        spec = shape * (rng.standard_normal(len(f)) + 1j * rng.standard_normal(len(f)))
+        y = y + noise.unit(np.fft.irfft(spec)[:n]) * 10 ** (rng.uniform(low_db, high_db) / 20)
+    t = np.arange(n) / n
+    return y * np.minimum(1, t / rng.uniform(0.02, 0.5)) * (1 - t) ** rng.uniform(0.3, 1.5)
+
+
+def rumble(rng, n):
+    """What a hand or a table does to a microphone, 10 to 30 dB below speech of level 1."""
+    f = np.fft.rfftfreq(n, 1 / RATE)
+    spec = rng.standard_normal(len(f)) / (1 + (f / rng.uniform(10, 100)) ** 4)
+    return noise.unit(np.fft.irfft(spec, n)) * 10 ** rng.uniform(-1.5, -0.5)
+
+
+def breathed(rng, y):
+    """Speech close to a microphone: a pause, its first sound with a blast, and blasts where it goes
+    on after others."""
+    n = len(y)
+    loud = np.flatnonzero(np.abs(y) > 0.1 * np.abs(y).max())
+    pause = int(rng.uniform(0.1, 0.4) * RATE)
+    y = np.concatenate([np.zeros(pause), y[max(0, loud[0] - RATE // 20):], np.zeros(n)])[:n]
+    loud = np.flatnonzero(np.abs(y) > 0.1 * np.abs(y).max())
+    again = loud[1:][np.diff(loud) > 0.06 * RATE]
+    for begin in [loud[0]] + [at for at in again if rng.random() < 0.4]:
+        k = int(rng.uniform(0.02, 0.14) * RATE)
+        at = max(0, begin + int(rng.uniform(0, 0.3) * k) - k)
+        y[at:at + k] += blast(rng, k)[:n - at]
+    return (y + rumble(rng, n) * (rng.random() < 0.3)).astype(np.float32)
+
+
+def speech(rng, corpus, n, inside, mild, breath=False):
+    if breath:
+        inside = 0
     y = utterances(rng, corpus.voice(rng), n, rng.uniform(0.82, 1.22), rng.choice([0.3, 1.2]),
                    inside=inside > 0 and rng.random() < inside, mild=mild)
+    if breath:
+        return breathed(rng, y)
     return corpus.room(rng, y, rng.uniform(0.05, 0.7)) if rng.random() < 0.4 else y
 
 
@@ -203,11 +246,12 @@ def band_limit(rng, gain):
         gain *= 1 - 1 / (1 + (f / rng.uniform(50, 300)) ** 4)
 
 
-def sources(corpus, seed, k, count, n, shares, inside, mild):
-    """Speech and noise of power 1, complex [count, T, 257] each."""
+def sources(corpus, seed, k, count, n, shares, inside, mild, breath):
+    """Speech and noise of power 1, complex [count, T, 257] each; speech of the first `breath` with
+    blasts."""
     rng = np.random.default_rng((seed, k))
     gen = torch.Generator().manual_seed(seed * 1000003 + k)
-    waves = [speech(rng, corpus, n, inside, mild) for _ in range(count)]
+    waves = [speech(rng, corpus, n, inside, mild, i < breath) for i in range(count)]
     s = spectrum(torch.from_numpy(np.stack(waves)))
     colour = torch.exp(0.115129 * noise.curves(gen, count, 2.5, (-2.0, 2.0)))
     s = s * (colour[:, None] @ noise.SPREAD)
@@ -219,17 +263,19 @@ def column(x):
     return torch.from_numpy(np.asarray(x)).float()[:, None, None]
 
 
-def mixtures(rng, s, v, mean_db, mild):
+def mixtures(rng, s, v, mean_db, mild, breath, breath_db):
     """(clean, noisy) of a level as recordings have; some without noise, some without speech; more with
-    little noise when mild."""
+    little noise when mild, and the first `breath`, from breath_db on."""
     count = len(s)
     fate = rng.random(count)
+    fate[:breath] = 0.5
     snr = np.clip(rng.normal(mean_db, 8, count), -10, 35)
     clean = fate < (0.12 if mild else 0.08)
     snr[clean] = rng.uniform(35, 70, int(clean.sum()))
     if mild:
         little = (fate > 0.8) & (fate < 0.9)
         snr[little] = rng.uniform(10, 25, int(little.sum()))
+    snr[:breath] = rng.uniform(breath_db, 55, breath)
     s = s * column(fate < 0.93)
     x = s + v * column(10 ** (-snr / 20))
     level = column(10 ** (rng.uniform(-42, -14, count) / 20)) * 16
@@ -254,9 +300,9 @@ USES = 5        # the same speech and noise meet in so many batches, in other pa
 class Batches(torch.utils.data.Dataset):
     """Batch k of a seed, always the same; in order, each of its sources is made once."""
 
-    def __init__(self, corpus, seed, first, steps, count=32, seconds=3.0):
+    def __init__(self, corpus, seed, first, steps, count=32, seconds=3.0, breathed=BREATHED):
         self.corpus, self.seed, self.first, self.steps = corpus, seed, first, steps
-        self.count = count
+        self.count, self.breathed = count, breathed
         self.n = int(seconds * RATE) // 256 * 256
         self.made = (-1, None)
 
@@ -266,11 +312,13 @@ class Batches(torch.utils.data.Dataset):
     def __getitem__(self, i):
         torch.set_num_threads(1)
         step = self.first + i
+        breath = self.count // self.breathed[0] if step >= BREATH else 0
         if self.made[0] != step // USES:
             s, v = sources(self.corpus, self.seed, step // USES, self.count, self.n,
-                           SHARES[step >= LATE], 0.6 * (step >= INSIDE), step >= MILD)
+                           SHARES[step >= LATE], 0.6 * (step >= INSIDE), step >= MILD, breath)
             self.made = (step // USES, (s, v))
         s, v = self.made[1]
         rng = np.random.default_rng((self.seed, step, 1))
         v = torch.roll(v, 3 * (step % USES), 0)
-        return example(*mixtures(rng, s, v, SNR_DB[step >= LATE], step >= MILD))
+        return example(*mixtures(rng, s, v, SNR_DB[step >= LATE], step >= MILD,
+                                 breath, self.breathed[1]))

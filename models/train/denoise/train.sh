@@ -4,7 +4,7 @@
 # Fetches what is missing, prepares it, trains, and writes FOLDER/model, a model like the library's
 # rill-denoise. ARCHIVES: a folder as recordings.py takes it. With RILL, the tool, and AUDIO, a
 # folder with pairs/NAME_{clean,mixture}.wav, it prints the tables of MODEL.md for each MODEL, the
-# library's rill-denoise and the new one ("trained"). --steps: fewer than 19900, to see that all works.
+# library's rill-denoise and the new one ("trained"). --steps: fewer than 21900, to see that all works.
 set -eu
 usage() {
     sed -n 3,7p "$0" >&2
@@ -12,7 +12,7 @@ usage() {
 }
 
 device=cpu
-steps=19900
+steps=21900
 decay_from=6500
 while :; do
     case ${1:-} in
