@@ -25,6 +25,7 @@ struct said {
     unsigned n_late;
     void (*tell)(struct said *s, const rill_event *e);
     json_t *segments, *keywords, *speech; /* of --json */
+    json_t *afresh;                       /* seconds where the network began afresh */
     SNDFILE *audio;                       /* --audio */
     struct align align;
     bool audio_failed, is_broken_off;
@@ -126,6 +127,8 @@ static void json_end(struct said *s, const char *in, size_t n)
                           audio_s > 0 ? s->hear.busy_s / audio_s : 0, "late_s", late, "text", text,
                           "segments", s->segments, "keywords", s->keywords, "speech", s->speech);
     s->segments = s->keywords = s->speech = NULL;
+    if (json_array_size(s->afresh))
+        json_object_set(o, "afresh_s", s->afresh);
     if (s->is_broken_off) {
         json_object_set_new(o, "stopped_s", json_real(seconds(s, s->hear.n_samples)));
         json_object_set_new(o, "error", json_text(s->err.text));
@@ -227,15 +230,33 @@ static rill_status broken_off(struct said *s, rill_status status, const char *in
                    seconds(s, s->hear.n_samples), seconds(s, n), was.text, why);
 }
 
+/* Wenet's networks hear as long as their tables of positions are; the publisher's runtime begins
+ * afresh at an endpoint, too. */
+static rill_status all_hear(struct said *s, const char *in, const float *x, size_t n)
+{
+    for (uint64_t at = 0;;) {
+        rill_status status = hear_push(&s->hear, x + at, n - at, &s->err);
+        if (status == RILL_OK)
+            status = hear_finish(&s->hear, &s->err);
+        const double stopped_s = seconds(s, s->hear.n_samples);
+        if (status == RILL_OK || !hear_begin_afresh(&s->hear, &at))
+            return status;
+        s->n_words = 0;
+        json_array_append_new(s->afresh, json_real(seconds(s, at)));
+        fprintf(stderr,
+                "rill transcribe: %s: the network's table of positions ends at %.2f s; it begins "
+                "afresh at %.2f s\n",
+                in, stopped_s, seconds(s, at));
+    }
+}
+
 static rill_status samples_hear(struct said *s, const struct transcribe_opts *o, const char *in,
                                 const float *x, size_t n)
 {
     rill_status status = o->audio ? audio_out_open(s, o->audio, n) : RILL_OK;
     if (status == RILL_OK) {
         rill_thread_prepare();
-        status = hear_push(&s->hear, x, n, &s->err);
-        if (status == RILL_OK)
-            status = hear_finish(&s->hear, &s->err);
+        status = all_hear(s, in, x, n);
         if (status != RILL_OK)
             broken_off(s, status, in, n);
     }
@@ -298,6 +319,7 @@ static int recording_hear(struct said *s, struct transcribe_opts *o, const char 
     s->segments = json_array();
     s->keywords = json_array();
     s->speech = json_array();
+    s->afresh = json_array();
     char *hotwords = NULL, *lm = NULL;
     rill_status status = text_read(&hotwords, o->hotwords, &s->err);
     if (status == RILL_OK)
@@ -313,6 +335,7 @@ static int recording_hear(struct said *s, struct transcribe_opts *o, const char 
     json_decref(s->segments);
     json_decref(s->keywords);
     json_decref(s->speech);
+    json_decref(s->afresh);
     return code;
 }
 

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define TABLE_LEAST_S 5 /* what stops a stream earlier is no table of positions */
+
 /* ---- outputs ---- */
 
 static bool is_words(rill_port_kind kind)
@@ -355,9 +357,11 @@ const rill_port *hear_port(const struct hear *h, rill_port_kind kind)
 static void events_tell(struct hear *h, const struct hear_ear *ear)
 {
     rill_event e = { .struct_bytes = sizeof e };
-    while (rill_sink_next(ear->sink, &e) == RILL_OK)
+    while (rill_sink_next(ear->sink, &e) == RILL_OK) {
+        h->endpoint_at = e.kind == RILL_EVENT_ENDPOINT ? e.pos : h->endpoint_at;
         if (!ear->texts_only || e.kind == RILL_EVENT_PARTIAL || e.kind == RILL_EVENT_FINAL)
             h->calls.event(h->calls.arg, &e);
+    }
 }
 
 static rill_status ear_push(struct hear *h, const struct hear_ear *e, size_t n, rill_error *err)
@@ -438,7 +442,8 @@ static size_t samples_next(const struct hear *h, size_t n)
 {
     for (unsigned k = 0; k < h->n_parts; k++) {
         const rill_port *in = h->parts[k].ports;
-        uint64_t pulse = in->pulse_frames, begun = h->n_samples + pulse - in->first_frames;
+        uint64_t pulse = in->pulse_frames,
+                 begun = h->n_samples - h->begun_at + pulse - in->first_frames;
         size_t left = pulse ? (size_t) (pulse - begun % pulse) : n;
         n = left < n ? left : n;
     }
@@ -481,7 +486,7 @@ rill_status hear_finish(struct hear *h, rill_error *reterr)
         TRY(outputs_pull(h, k, reterr));
     }
     ears_finish(h);
-    return hear_check(h, h->n_samples, reterr);
+    return hear_check(h, h->n_samples - h->begun_at, reterr);
 }
 
 void hear_break_off(struct hear *h)
@@ -489,4 +494,33 @@ void hear_break_off(struct hear *h)
     for (unsigned i = 0; i < h->n_ears; i++)
         rill_sink_end(h->ears[i].sink, h->n_samples);
     ears_finish(h);
+}
+
+/* Behind the last frame that came: the pulse that failed gave none. */
+static uint64_t heard_until(const struct hear *h)
+{
+    const struct hear_part *p = &h->parts[0];
+    const uint64_t lost =
+        p->ports[0].pulse_frames + (uint64_t) p->ports[h->ears[0].port].latency_samples;
+    return h->n_samples > h->begun_at + lost ? h->n_samples - lost : h->begun_at;
+}
+
+bool hear_begin_afresh(struct hear *h, uint64_t *ret_pos)
+{
+    const bool is_alone = h->n_parts == 1 && !h->n_words && h->n_ears == 1 && h->audio_port < 0 &&
+        is_words(h->parts[0].ports[h->ears[0].port].kind);
+    if (!is_alone || rill_stream_fault(h->parts[0].stream, NULL) == RILL_OK ||
+        heard_until(h) - h->begun_at < (uint64_t) TABLE_LEAST_S * h->rate)
+        return false;
+    if (h->endpoint_at > h->begun_at) {
+        h->begun_at = h->endpoint_at;
+    } else {
+        h->begun_at = heard_until(h);
+        hear_break_off(h);
+    }
+    h->n_samples = h->begun_at;
+    rill_stream_reset(h->parts[0].stream);
+    rill_sink_reset(h->ears[0].sink, h->begun_at);
+    *ret_pos = h->begun_at;
+    return true;
 }

@@ -56,8 +56,9 @@ struct hear {
     rill_port words_ports[HEAR_WORDS_MAX];
     unsigned n_words;
     bool has_transducer;
-    unsigned rate;      /* of the audio */
-    uint64_t n_samples; /* heard */
+    unsigned rate;                  /* of the audio */
+    uint64_t n_samples;             /* heard */
+    uint64_t begun_at, endpoint_at; /* samples: where the streams began; of the last endpoint */
     float *frames;
     float speech; /* the last probability of a detector */
     struct hear_calls calls;
@@ -80,6 +81,11 @@ rill_status hear_finish(struct hear *h, rill_error *reterr);
 
 /* Behind a failure of hear_push or hear_finish: tells what is heard and was not told yet. */
 void hear_break_off(struct hear *h);
+
+/* Behind such a failure, where a recogniser alone ran past the end of its table of positions: it
+ * begins afresh at the last endpoint, or, where there was none, behind what it heard. The samples
+ * from *ret_pos on are to be pushed then. False, and nothing is done: it was something else. */
+bool hear_begin_afresh(struct hear *h, uint64_t *ret_pos);
 
 /* The first output of that kind, the recognisers' included; NULL: none. */
 const rill_port *hear_port(const struct hear *h, rill_port_kind kind);

@@ -287,15 +287,32 @@ def places_check(tmp):
         params, pcm = f.getparams(), f.readframes(f.getnframes())
     with wave.open(long, "wb") as f:
         f.setparams(params)
-        f.writeframes(pcm * 8)
-    r = subprocess.run([RILL, "transcribe", "--json", "-m", tmp + "/wenet-ctc", long], capture_output=True, text=True, timeout=600)
-    said = json.loads(r.stdout) if r.stdout else {"stopped_s": 0}
-    check(r.returncode == 3 and 25 < said["stopped_s"] < 26 and said["text"] and said["segments"][-1]["words"][-1]["end_s"] > 20,
-          "the table's end: %d %s" % (r.returncode, r.stdout[-300:]))
-    check(long + ", at 2" in r.stderr and "index 700 is outside an axis of 700" in r.stderr and "cut this one into shorter ones" in r.stderr
-          and said["error"] in r.stderr, "the table's end: " + r.stderr)
-    code, plain = run(RILL, "transcribe", "-m", tmp + "/wenet-ctc", long)
-    check(code == 3 and plain.startswith(said["segments"][0]["text"]), "the table's end in text: " + plain[:300])
+        f.writeframes(pcm * 15)
+    def heard(path, *args):
+        r = subprocess.run([RILL, "transcribe", "--json", *args, path], capture_output=True, text=True, timeout=600)
+        said = json.loads(r.stdout) if r.stdout else {}
+        return r.returncode, r.stderr, said, [(w["text"], round(w["start_s"] * params.framerate), round(w["end_s"] * params.framerate))
+                                              for s in said.get("segments", ()) for w in s["words"]]
+    code, told, said, words = heard(long, "-m", tmp + "/wenet-ctc")
+    afresh = [round(x * params.framerate) for x in said.get("afresh_s", [])]
+    check(code == 0 and len(afresh) == 2 and "the network's table of positions ends at 25." in told and "error" not in said
+          and words[-1][2] > 52 * params.framerate, "the table's end: %d %s %s" % (code, told, afresh))
+    for at in afresh[:1]:     # as if the recording began there
+        rest = tmp + "/rest.wav"
+        with wave.open(rest, "wb") as f:
+            f.setparams(params)
+            f.writeframes((pcm * 15)[2 * at:])
+        code, _, _, late = heard(rest, "-m", tmp + "/wenet-ctc")
+        same = [(t, a + at, b + at) for t, a, b in late]
+        check(code == 0 and len(same) > 5 and words[-len(same):] == same and words[-len(same) - 1][1] < at,
+              "afresh: %s; %s" % (words[-len(same):][:5], same[:5]))
+    # without endpoints it goes on behind what it heard
+    quiet = tmp + "/quiet"
+    shutil.copytree(tmp + "/wenet-ctc", quiet)
+    file_write(quiet + "/model.conf", "[output.log_probs]\nrule1_ms = 0\nrule2_ms = 0\nrule3_ms = 0\n")
+    code, told, said, words = heard(long, "-m", quiet)
+    check(code == 0 and all(24 < x - y < 26 for y, x in zip([0] + said["afresh_s"], said["afresh_s"])) and len(said["segments"]) == 3
+          and all(a[1] <= b[1] for a, b in zip(words, words[1:])), "without endpoints: %d %s %s" % (code, told, said.get("afresh_s")))
 
 
 def others_check(tmp):
