@@ -34,6 +34,15 @@ bool match_is_number(const struct graph *g, uint32_t wire, float value)
     return match_number(g, wire, &v) && v == value;
 }
 
+const struct dim *match_size(const struct graph *g, uint32_t wire)
+{
+    const struct tensor *v = match_value(g, wire);
+    if (!v || tensor_count(v) != 1 || dtype_is_float(v->type))
+        return NULL;
+    return v->type == DTYPE_DIM ? dim_refresh(g->dims, *(const struct dim *const *) v->data)
+                                : dim_int(g->dims, tensor_get_i64(v, v->data, 0));
+}
+
 bool match_ints(const struct graph *g, uint32_t wire, int64_t *ret, unsigned cap, unsigned *ret_n)
 {
     const struct tensor *t = match_value(g, wire);

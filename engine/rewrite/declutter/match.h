@@ -12,6 +12,8 @@ const struct tensor *match_value(const struct graph *g, uint32_t wire);
 /* A constant f32 of one element, or several that are all the same. */
 bool match_number(const struct graph *g, uint32_t wire, float *ret);
 bool match_is_number(const struct graph *g, uint32_t wire, float value);
+/* The size that a constant of one element is, as what is known now has it; NULL: it is none. */
+const struct dim *match_size(const struct graph *g, uint32_t wire);
 /* A constant list of integers, in *ret_n. */
 bool match_ints(const struct graph *g, uint32_t wire, int64_t *ret, unsigned cap, unsigned *ret_n);
 

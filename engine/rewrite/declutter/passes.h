@@ -18,7 +18,8 @@ rill_status graph_with_softplus_in_parts(struct graph *ret, const struct graph *
  * Gather. */
 rill_status graph_with_peepholes(struct graph *ret, const struct graph *g, rill_error *reterr);
 
-/* Copies of the last place of an axis that are joined behind it become a Pad. */
+/* Copies of the last place of an axis that are joined behind it become a Pad, and so do those of
+ * its first and last that a Gather picks at clamped places. */
 rill_status graph_with_last_frames_padded(struct graph *ret, const struct graph *g,
                                           rill_error *reterr);
 

@@ -54,16 +54,6 @@ static bool picked_alike(const struct graph *g, const struct picked *a, const st
     return true;
 }
 
-/* The size that a wire of one element is; NULL: it is none. */
-static const struct dim *size_of(const struct graph *g, uint32_t w)
-{
-    const struct tensor *v = match_value(g, w);
-    if (!v || tensor_count(v) != 1 || dtype_is_float(v->type))
-        return NULL;
-    return v->type == DTYPE_DIM ? dim_refresh(g->dims, *(const struct dim *const *) v->data)
-                                : dim_int(g->dims, tensor_get_i64(v, v->data, 0));
-}
-
 /* What is at least `least` and, where there is `most`, at most that. */
 static bool clipped(const struct graph *g, uint32_t w, float least, const float *most,
                     uint32_t *ret)
@@ -93,8 +83,9 @@ static bool counts(const struct graph *g, uint32_t w, const struct dim *to)
 {
     const struct node *cast = match_op(g, w, OP_CAST),
                       *n = cast ? match_op(g, cast->in[0], OP_RANGE) : NULL;
-    const struct dim *from = n ? size_of(g, n->in[0]) : NULL, *by = n ? size_of(g, n->in[2]) : NULL;
-    return from && by && dim_is(from, 0) && dim_is(by, 1) && size_of(g, n->in[1]) == to;
+    const struct dim *from = n ? match_size(g, n->in[0]) : NULL,
+                     *by = n ? match_size(g, n->in[2]) : NULL;
+    return from && by && dim_is(from, 0) && dim_is(by, 1) && match_size(g, n->in[1]) == to;
 }
 
 /* The ratio of whole numbers that 1 / scale stands for, of which Resize makes the same length. */
@@ -122,7 +113,7 @@ static bool is_scale(const struct graph *g, uint32_t w, struct resized *r)
     float scale;
     r->times = 0;
     if (from && to)
-        return size_of(g, from->in[0]) == r->from && size_of(g, to->in[0]) == r->to;
+        return match_size(g, from->in[0]) == r->from && match_size(g, to->in[0]) == r->to;
     return match_number(g, w, &scale) && scale > 0 && scale <= TIMES_MAX && is_ratio(g, scale, r);
 }
 
@@ -144,12 +135,12 @@ static bool is_place(const struct graph *g, uint32_t w, struct resized *r)
 static bool is_right(const struct graph *g, uint32_t w, const struct resized *r)
 {
     const struct node *n = match_op(g, w, OP_CLIP);
-    const struct dim *most = n && node_has_input(n, 2) ? size_of(g, n->in[2]) : NULL;
+    const struct dim *most = n && node_has_input(n, 2) ? match_size(g, n->in[2]) : NULL;
     const struct node *sum = n ? match_op(g, n->in[0], OP_ADD) : NULL;
     if (!most || most != dim_add_int(g->dims, r->from, -1) || node_has_input(n, 1))
         return false;
     for (int k = 0; sum && k < 2; k++) {
-        const struct dim *one = size_of(g, sum->in[k]);
+        const struct dim *one = match_size(g, sum->in[k]);
         if (one && dim_is(one, 1) && match_other(sum, k) == r->left.index)
             return true;
     }
