@@ -492,34 +492,33 @@ rill_status build_overlap_add(const struct call *c, struct val *ret)
     return done(call_node(c, "OverlapAdd", attrs, 3, in, divides ? 2 : 1, &y), &y, ret);
 }
 
-static rill_status border_mode(const struct call *c, const char **ret)
+const char *border_mode(const char *border)
 {
     static const char *const names[][2] = {
         { "constant", "constant" },
         { "reflect", "reflect" },
         { "replicate", "edge" },
+        { "replicated", "edge" }, /* as tract writes it */
     };
-    const char *border;
-    TRY(arg_text(c, "border", &border));
-    for (size_t i = 0; i < 3; i++)
-        if (!strcmp(border, names[i][0])) {
-            *ret = names[i][1];
-            return RILL_OK;
-        }
-    return call_fail(c, RILL_UNSUPPORTED,
-                     "'%s': border '%.30s', supported: constant, reflect, replicate", c->e->text,
-                     border);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(border, names[i][0]))
+            return names[i][1];
+    return NULL;
 }
 
 rill_status build_pad(const struct call *c, struct val *ret)
 {
     struct val list;
-    const char *mode;
+    const char *border, *mode;
     uint32_t in[3], y;
     int64_t pads[2 * RANK_MAX];
     TRY(arg_wire(c, "input", &in[0]));
     TRY(arg_val(c, "padding", &list));
-    TRY(border_mode(c, &mode));
+    TRY(arg_text(c, "border", &border));
+    if (!(mode = border_mode(border)))
+        return call_fail(c, RILL_UNSUPPORTED,
+                         "'%s': border '%.30s', supported: constant, reflect, replicate",
+                         c->e->text, border);
     unsigned n = list.kind == VAL_LIST && list.n <= RANK_MAX ? list.n : 0;
     for (unsigned i = 0; i < n; i++) {
         struct val p = list.list[i];

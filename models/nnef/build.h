@@ -13,9 +13,10 @@
  *   rows.c     operators that their row describes fully
  *   constants.c, array.c, product.c, sampling.c, resize.c, scan.c, part.c, import.c, import_call.c
  *              operators that need more than a row
- *   tract.c, tract_scan.c, submodel.c, state.c
+ *   tract.c, tract_quant.c, tract_scan.c, submodel.c, state.c
  *              operators of tract's registries
- *   dat.c      tensor files
+ *   dat.c, resource.c
+ *              files of tensors, and of values
  *   engine_op.c
  *              ops of the engine, by name
  *   patch.c    a text that changes a model's wires
@@ -82,6 +83,13 @@ struct carried {
     struct carried *next;
 };
 
+/* A tensor that grows from run to run: an input, and this output. */
+struct cache {
+    const char *name;
+    uint32_t out;
+    struct cache *next;
+};
+
 struct builder {
     struct arena *arena;
     struct dims *dims;
@@ -96,6 +104,7 @@ struct builder {
     struct graph *graph; /* of the text itself, not of bodies */
     struct quant *quants;
     struct carried *carried;
+    struct cache *caches;
     struct nnef_fragment *formulas; /* operators written in NNEF themselves */
     struct binding *symbols;
     uint32_t n_symbols, cap_symbols;
@@ -176,8 +185,10 @@ uint32_t quant_stored(const struct builder *b, uint32_t wire);
 
 /* ---- state.c ---- */
 
-/* States of the graph of what was loaded. */
-rill_status states_add(struct builder *b, const struct scope *s);
+/* States of the graph of what was loaded, outputs of caches that grow. */
+rill_status states_add(struct builder *b, struct scope *s);
+/* Only the graph itself has states. */
+rill_status states_allowed(const struct call *c);
 /* *ret, the constant that a variable is, where an update of the graph names it: a state that begins
  * so. */
 rill_status variable_add(const struct call *c, const char *label, struct val *ret);
@@ -300,6 +311,11 @@ rill_status type_of_text(const struct call *c, const char *text, enum dtype *ret
 /* The T of operator<T>(...); scalars where it is absent. */
 enum dtype type_of_call(const struct call *c);
 
+/* ---- array.c ---- */
+
+/* How Pad fills a border of that name; NULL: it has none such. */
+const char *border_mode(const char *border);
+
 /* ---- product.c ---- */
 
 /* x with its last two axes exchanged */
@@ -341,7 +357,7 @@ unsigned spatial_attrs(const struct spatial *sp, struct attr *ret);
     X(tract_cast) X(tract_range) X(tract_broadcast) X(tract_einsum) X(tract_topk)                  \
     X(tract_one_hot) X(tract_fft) X(tract_stft) X(tract_masked_softmax) X(tract_sdpa)              \
     X(tract_gru_seq) X(tract_scan) X(tract_load) X(tract_store) X(tract_force_eval)                \
-    X(tract_submodel) X(tract_non_zero) X(update)
+    X(tract_submodel) X(tract_non_zero) X(update) X(state) X(tract_kv_cache) X(known) X(stored) X(axes) X(sums) X(resource_get)
 #define BUILDERS_NUMBER(X)                                                                         \
     X(number) X(text) X(std_cast) X(range_of) X(given) X(only) X(add_n)
 #define BUILDERS_ROW(X) X(row) X(aligned) X(infix) X(rounding) X(select)

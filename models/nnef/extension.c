@@ -28,8 +28,10 @@ static bool listed(const char *name, const char *const *list)
 static rill_status extension_registry(struct builder *b, const struct scope *s,
                                       const struct nnef_extension *x)
 {
-    static const char *const registries[] = { "tract_core",     "tract_onnx",         "tract_pulse",
-                                              "tract_resource", "tract_transformers", NULL };
+    static const char *const registries[] = {
+        "tract_core",         "tract_onnx",  "tract_pulse", "tract_resource",
+        "tract_transformers", "tract_extra", NULL
+    };
     if (listed(x->text, registries))
         return RILL_OK;
     return nnef_fail(b, s, x->pos, RILL_UNSUPPORTED,

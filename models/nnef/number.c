@@ -87,6 +87,15 @@ rill_status build_given(const struct call *c, struct val *ret)
     return RILL_OK;
 }
 
+/* Whether a number is known, and no size of the stream. */
+rill_status build_known(const struct call *c, struct val *ret)
+{
+    struct val v;
+    TRY(arg_val(c, "x", &v));
+    *ret = (struct val) { .kind = VAL_BOOL, .i = v.kind == VAL_INT || v.kind == VAL_REAL };
+    return RILL_OK;
+}
+
 /* The sum of a list, from its first element on. */
 rill_status build_add_n(const struct call *c, struct val *ret)
 {

@@ -141,23 +141,6 @@ static bool border_listed(const char *own, const char *border)
     return false;
 }
 
-/* How a border is filled. */
-static rill_status border_mode(const struct call *c, const struct spatial *sp, const char **ret)
-{
-    static const char *const modes[][2] = { { "constant", "constant" },
-                                            { "ignore", "constant" },
-                                            { "reflect", "reflect" },
-                                            { "replicate", "edge" } };
-    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
-        if (!strcmp(modes[i][0], sp->border)) {
-            *ret = modes[i][1];
-            return RILL_OK;
-        }
-    return call_fail(c, RILL_UNSUPPORTED,
-                     "'%s': border '%.30s', supported: constant, ignore, reflect, replicate",
-                     c->e->text, sp->border);
-}
-
 /* What is spread over windows has nothing around it. */
 static rill_status border_none(const struct call *c, const struct spatial *sp)
 {
@@ -170,13 +153,17 @@ static rill_status border_none(const struct call *c, const struct spatial *sp)
 rill_status spatial_border(const struct call *c, struct spatial *sp, const char *own, uint32_t *x)
 {
     const struct fact f = *wire_fact(c->s, *x);
-    const char *mode;
+    const bool ignored = !strcmp(sp->border, "ignore");
+    const char *mode = border_mode(ignored ? "constant" : sp->border);
     int64_t pads[2 * RANK_MAX] = { 0 };
     uint32_t in[3] = { *x, 0, 0 };
     bool any = false;
     if (border_listed(own, sp->border))
         return RILL_OK;
-    TRY(border_mode(c, sp, &mode));
+    if (!mode)
+        return call_fail(c, RILL_UNSUPPORTED,
+                         "'%s': border '%.30s', supported: constant, ignore, reflect, replicate",
+                         c->e->text, sp->border);
     TRY(spatial_same(c, sp, f.shape + 2));
     struct tensor *least = tensor_new(c->b->arena, f.type, 0, NULL);
     if (!least)
@@ -189,7 +176,7 @@ rill_status spatial_border(const struct call *c, struct spatial *sp, const char 
     }
     if (!any)
         return RILL_OK;
-    if (!strcmp(sp->border, "ignore"))
+    if (ignored)
         tensor_set_f64(least, least->data, 0, dtype_least(f.type));
     TRY(const_i64(c->b, c->s->g, pads, 2 * sp->n + 4, &in[1]));
     TRY(const_tensor(c->b, c->s->g, least, &in[2]));

@@ -104,24 +104,38 @@ const char *registry_of(const struct builder *b, const char *operator_name)
     return NULL;
 }
 
+/* "a_" is of all that begin so. */
+static bool names_operator(const char *entry, const char *name)
+{
+    const size_t n = strlen(entry);
+    return entry[n - 1] == '_' ? !strncmp(name, entry, n) : !strcmp(name, entry);
+}
+
 const char *missing_because(const char *operator_name)
 {
+    static const char complex[] = "there is no complex type; pairs along the last axis are read";
+    static const char drawn[] = "it draws numbers, not the same ones twice";
+    static const char lookups[] = "lookups and trees are not of audio";
+    static const char packed[] = "a cache of few bits is packed in a way of the program's own";
     static const char regions[] = "regions of pictures are not of audio";
-    static const char streamed[] = "the graph was made a stream before it was written, and rill "
-                                   "makes the stream itself: write the graph of whole sequences";
     static const char *const missing[][2] = {
         { "avg_roi_pool", regions },
         { "max_roi_pool", regions },
         { "avg_roi_align", regions },
         { "max_roi_align", regions },
         { "roi_resample", regions },
-        { "tract_core_delay", streamed },
-        { "tract_pulse_delay", streamed },
-        { "tract_pulse_pulse_pad", streamed },
-        { "tract_resource_get", "values out of files in a form of the program that wrote them" },
+        { "tract_core_complex_to_inner_dim", complex },
+        { "tract_core_inner_dim_to_complex", complex },
+        { "tract_onnx_multinomial", drawn },
+        { "tract_onnx_random", drawn },
+        { "tract_onnx_non_max_suppression", regions },
+        { "tract_onnx_ml_", lookups }, /* all of them */
+        { "tract_transformers_quantized_dyn_kv_cache", packed },
+        { "tract_transformers_quantized_kv_sdpa", packed },
+        { "tract_core_vptq_gemm", "weights as entries of codebooks are those of language models" },
     };
     for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
-        if (!strcmp(missing[i][0], operator_name))
+        if (names_operator(missing[i][0], operator_name))
             return missing[i][1];
     return NULL;
 }
@@ -129,22 +143,29 @@ const char *missing_because(const char *operator_name)
 rill_status inputs_sort(struct builder *b, struct scope *s)
 {
     const struct nnef_fragment *f = s->inputs_of;
-    uint32_t *order = arena_array(b->arena, uint32_t, (size_t) f->n_params + 1);
+    const uint32_t n = s->g->n_inputs;
+    uint32_t *order = arena_array(b->arena, uint32_t, (size_t) f->n_params + n + 1),
+             more = f->n_params;
     if (!order)
         return nnef_no_memory(b);
     for (uint32_t i = 0; i < f->n_params; i++) {
         uint32_t k = 0;
-        while (k < s->g->n_inputs &&
-               strcmp(s->g->wires[s->g->inputs[k]].name, f->params[i].name) != 0)
+        while (k < n &&
+               (s->g->inputs[k] == WIRE_NONE ||
+                strcmp(s->g->wires[s->g->inputs[k]].name, f->params[i].name) != 0))
             k++;
-        if (k == s->g->n_inputs)
+        if (k == n)
             return nnef_fail(
                 b, s, f->params[i].pos, RILL_MALFORMED,
                 "input '%.60s' is nowhere declared: %.60s = external<scalar>(shape = [...]);",
                 f->params[i].name, f->params[i].name);
         order[i] = s->g->inputs[k];
+        s->g->inputs[k] = WIRE_NONE;
     }
+    for (uint32_t k = 0; k < n; k++) /* caches, which the head does not name */
+        if (s->g->inputs[k] != WIRE_NONE)
+            order[more++] = s->g->inputs[k];
     s->g->inputs = order;
-    s->g->cap_inputs = f->n_params + 1;
+    s->g->cap_inputs = f->n_params + n + 1;
     return RILL_OK;
 }

@@ -13,8 +13,7 @@ static struct carried *carried_find(const struct builder *b, const char *id)
     return x;
 }
 
-/* Only the graph itself has states. */
-static rill_status outside_check(const struct call *c)
+rill_status states_allowed(const struct call *c)
 {
     if (c->s->g == c->b->graph)
         return RILL_OK;
@@ -57,7 +56,7 @@ rill_status build_tract_load(const struct call *c, struct val *ret)
 {
     uint32_t first;
     const char *id;
-    TRY(outside_check(c));
+    TRY(states_allowed(c));
     TRY(arg_wire(c, "input", &first));
     TRY(arg_text(c, "id", &id));
     const struct fact *f = wire_fact(c->s, first);
@@ -77,7 +76,7 @@ rill_status build_tract_store(const struct call *c, struct val *ret)
 {
     uint32_t state;
     const char *id;
-    TRY(outside_check(c));
+    TRY(states_allowed(c));
     TRY(arg_val(c, "input", ret));
     TRY(arg_wire(c, "state", &state));
     TRY(arg_text(c, "id", &id));
@@ -120,7 +119,7 @@ rill_status variable_add(const struct call *c, const char *label, struct val *re
 rill_status build_update(const struct call *c, struct val *ret)
 {
     uint32_t variable, state;
-    TRY(outside_check(c));
+    TRY(states_allowed(c));
     TRY(arg_wire(c, "variable", &variable));
     TRY(arg_wire(c, "value", &state));
     struct carried *x = c->b->carried;
@@ -132,6 +131,58 @@ rill_status build_update(const struct call *c, struct val *ret)
                            : "expected the name of a variable of the graph itself");
     *ret = val_of_wire(state);
     return carried_store(c, x, state);
+}
+
+/* ---- states of formulas, outputs of caches ---- */
+
+/* t in another type. */
+static rill_status tensor_typed(const struct call *c, const struct tensor *t, enum dtype type,
+                                const struct tensor **ret)
+{
+    struct tensor *y = tensor_new(c->b->arena, type, t->rank, t->dim);
+    if (!y)
+        return nnef_no_memory(c->b);
+    for (int64_t i = 0; i < tensor_count(t); i++)
+        tensor_set_f64(y, y->data, i, tensor_get_f64(t, t->data, i));
+    *ret = y;
+    return RILL_OK;
+}
+
+/* A state without a name, of the type of `like`, that an `update` goes with. */
+rill_status build_state(const struct call *c, struct val *ret)
+{
+    struct val first, like;
+    const struct tensor *t;
+    uint32_t w;
+    TRY(states_allowed(c));
+    TRY(arg_val(c, "first", &first));
+    TRY(arg_val(c, "like", &like));
+    const enum dtype type = like.kind == VAL_WIRE ? wire_fact(c->s, like.wire)->type
+        : first.kind == VAL_INT                   ? DTYPE_I64
+                                                  : DTYPE_F32;
+    TRY(val_to_wire(c->b, c->s, c->e->pos, first, type, &w));
+    if (!(t = wire_fact(c->s, w)->value) || t->type == DTYPE_DIM)
+        return call_fail(c, RILL_UNSUPPORTED,
+                         "what a state begins with is computed, expected a constant");
+    if (like.kind == VAL_WIRE && t->type != type) {
+        TRY(tensor_typed(c, t, type, &t));
+        TRY(const_tensor(c->b, c->s->g, t, &w));
+    }
+    const char *id = arena_printf(c->b->arena, "state_%u", c->s->g->n_wires);
+    return id ? carried_add(c, id, arena_printf(c->b->arena, "%s:before", id), w, ret)
+              : nnef_no_memory(c->b);
+}
+
+/* In the order of the text. */
+static rill_status caches_add(struct builder *b, struct scope *s, const struct cache *x)
+{
+    uint32_t w;
+    if (!x)
+        return RILL_OK;
+    TRY(caches_add(b, s, x->next));
+    TRY(build_node(b, s, b->doc->graph.pos, "Identity", NULL, 0, &x->out, 1, &w, 1));
+    s->g->wires[w].name = x->name;
+    return graph_add_output(s->g, w) ? RILL_OK : nnef_no_memory(b);
 }
 
 /* What is computed for its effect is computed anyhow: the slots of the inputs are left. */
@@ -157,8 +208,9 @@ rill_status build_tract_force_eval(const struct call *c, struct val *ret)
     return RILL_OK;
 }
 
-rill_status states_add(struct builder *b, const struct scope *s)
+rill_status states_add(struct builder *b, struct scope *s)
 {
+    TRY(caches_add(b, s, b->caches));
     for (struct carried *x = b->carried; x; x = x->next)
         if (!graph_add_state(s->g, x->id, x->in, x->out == WIRE_NONE ? x->in : x->out, x->init))
             return nnef_no_memory(b);

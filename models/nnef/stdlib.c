@@ -127,6 +127,8 @@ static const struct nnef_row rows[] = {
     { "update", "variable, value", build_update, NULL, NULL, NULL },
 
     { "rill_given", "x", build_given, NULL, NULL, NULL },
+    { "rill_known", "x", build_known, NULL, NULL, NULL },
+    { "rill_state", "first, like = 0.0", build_state, NULL, NULL, NULL },
     { "rill_only", "x, known", build_only, NULL, NULL, NULL },
     { "rill_like", "x, y", build_row, "CastLike", "x, y", NULL },
     { "rill_fill", "shape, value = 0.0", build_fill, NULL, NULL, NULL },

@@ -111,6 +111,7 @@ rill_status build_tract_submodel(const struct call *c, struct val *ret)
     c->b->steps = m.b.steps;
     c->b->literal_bytes = m.b.literal_bytes;
     c->b->carried = m.b.carried;
+    c->b->caches = m.b.caches;
     return status == RILL_OK ? status
                              : err_prefix(c->b->err, status, "%s:%u:%u: '%.60s'", c->s->file,
                                           c->e->pos.line, c->e->pos.column, m.label);

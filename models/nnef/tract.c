@@ -543,6 +543,52 @@ rill_status build_tract_gru_seq(const struct call *c, struct val *ret)
     return two_results(c, out[0], out[1], ret);
 }
 
+/* ---- caches ---- */
+
+/* Sizes in which an unknown name is a symbol. */
+static rill_status sizes_read(const struct call *c, const char *arg, struct fact *ret)
+{
+    unsigned n;
+    c->s->makes_symbols = true;
+    rill_status status = arg_dims(c, arg, ret->shape, RANK_MAX, &n);
+    c->s->makes_symbols = false;
+    ret->rank = (int) n;
+    return status == RILL_OK ? dims_status(c->b->dims, c->b->err) : status;
+}
+
+/* What came before goes in beside the text's own inputs, and comes out behind its outputs with what
+ * is new: the caches of a step, which are found again by these names. */
+rill_status build_tract_kv_cache(const struct call *c, struct val *ret)
+{
+    struct fact past = { .type = DTYPE_NONE }, now = past;
+    const char *name, *type;
+    int64_t axis;
+    uint32_t in[2];
+    struct cache *x = arena_new(c->b->arena, struct cache);
+    if (!x)
+        return nnef_no_memory(c->b);
+    TRY(states_allowed(c));
+    TRY(arg_wire(c, "input", &in[1]));
+    TRY(arg_text(c, "name", &name));
+    TRY(arg_int(c, "axis", &axis));
+    TRY(arg_text(c, "datum_type", &type));
+    TRY(type_of_text(c, type, &past.type));
+    TRY(sizes_read(c, "past_sequence_shape", &past));
+    TRY(sizes_read(c, "input_sequence_shape", &now));
+    if (past.rank != wire_fact(c->s, in[1])->rank)
+        return call_fail(c, RILL_MALFORMED, "'%s': a cache of rank %d for a tensor of rank %d",
+                         c->e->text, past.rank, wire_fact(c->s, in[1])->rank);
+    in[0] = graph_add_input(c->s->g, arena_printf(c->b->arena, "past_%s", name), &past);
+    *x = (struct cache) { .name = arena_printf(c->b->arena, "present_%s", name),
+                          .next = c->b->caches };
+    if (in[0] == WIRE_NONE || !x->name)
+        return nnef_no_memory(c->b);
+    TRY(call_node(c, "Concat", &(struct attr) ATTR_I("axis", axis), 1, in, 2, &x->out));
+    c->b->caches = x;
+    *ret = val_of_wire(x->out);
+    return RILL_OK;
+}
+
 /* ---- rows ---- */
 
 /* clang-format off */
@@ -611,6 +657,24 @@ const struct nnef_row nnef_tract_rows[] = {
     { "tract_onnx_non_zero", "input, count_symbol = ''", build_tract_non_zero, "NonZero", "input",
       NULL },
 
+    { "tract_core_cumsum", "input, axis, exclusive, reverse", build_row, "CumSum", "input, axis:i",
+      "exclusive:b reverse:b" },
+    { "tract_core_gelu_approx", "input, fast_impl = false, approximate = 'tanh'", build_row, "Gelu",
+      "input", "approximate:s" },
+    { "tract_transformers_gelu_approx", "input, fast_impl = false, approximate = 'tanh'", build_row,
+      "Gelu", "input", "approximate:s" },
+    { "tract_shl", "x, y, direction = 'LEFT'", build_row, "BitShift", "x, y", "direction:s" },
+    { "tract_shr", "x, y, direction = 'RIGHT'", build_row, "BitShift", "x, y", "direction:s" },
+    { "tract_transformers_dyn_kv_cache",
+      "input, name, axis, datum_type, past_sequence_shape, input_sequence_shape",
+      build_tract_kv_cache, NULL, NULL, NULL },
+
+    { "tract_resource_get", "label, key", build_resource_get, NULL, NULL, NULL },
+    { "rill_stored", "x", build_stored, NULL, NULL, NULL },
+    { "rill_axes", "A, axes", build_axes, NULL, NULL, NULL },
+    { "rill_sums", "inputs, expr, bias, a0, b0", build_sums, NULL, NULL, NULL },
+
+    UNARY("tract_core_is_nan", "IsNaN"),
     UNARY("tract_core_erf", "Erf"),
     UNARY("tract_core_hard_swish", "HardSwish"),
     UNARY("tract_core_round_even", "Round"),

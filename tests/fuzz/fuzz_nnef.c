@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as NNEF text: read, then typed. Tensor files take the same way when
  * the bytes begin like one. Zero bytes divide texts: of the graph, of graph.quant and of a submodel
- * 'one'; behind them stands the tensor 'v'. */
+ * 'one', and values 'c'; behind them stands the tensor 'v'. */
 #include "engine/typing/typed.h"
 #include "lib/cut.h"
 #include "models/nnef/dat.h"
@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILES 4
+#define FILES 5
 
 static void files_divide(struct folder_file *files, const uint8_t *data, size_t n)
 {
     static const char *const names[FILES] = { "graph.nnef", "graph.quant", "one/graph.nnef",
-                                              "v.dat" };
+                                              "c.json", "v.dat" };
     for (int i = 0; i < FILES; i++) {
         const uint8_t *end = i + 1 < FILES ? memchr(data, 0, n) : NULL;
         const size_t part = end ? (size_t) (end - data) : n;

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: MIT
+"""Operators of tract that go on from run to run, that are of small integers, or that read other files: numbers that Python
+computes, as tract 0.23.9 gave them where it takes the same text.
+
+    nnef_tract.py RILL"""
+import itertools
+import json
+import math
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from nnef_case import ROLL, dat, finish, graph, rolled, run  # noqa: E402
+
+TRACT = "".join(f"extension tract_registry tract_{r};\n" for r in ("core", "onnx", "pulse", "extra", "resource", "transformers"))
+KINDS = {"f": "f32", "b": "i8", "B": "u8", "i": "i32", "q": "i64"}
+
+
+def steps(name, body, shape, rows, want, more={}, out=None, kind="f", **rest):
+    """Each run takes one of `rows`, numbers in the order of shape, and gives one of `want`."""
+    ext = f"x = tract_core_external(shape = {list(shape)}, datum_type = '{KINDS[kind]}');"
+    flat = lambda of: [v for r in of for v in r]  # noqa: E731
+    run(name, TRACT + graph(ext + body), {"x": (kind, (len(rows), *shape), flat(rows)), **more},
+        {"y": (kind, (len(want), *(out or shape)), flat(want))}, options=["-n", str(len(rows))], **rest)
+
+
+def stream(n, pulse):
+    """A line of n pulses of two channels: rows of [1, 2, pulse], and the channels whole."""
+    whole = [rolled(n * pulse), rolled(n * pulse)]
+    return whole, [[v for w in whole for v in w[i * pulse:(i + 1) * pulse]] for i in range(n)]
+
+
+def cut(whole, n, pulse, by=None):
+    by = by or pulse
+    return [[v for w in whole for v in w[i * pulse:i * pulse + by]] for i in range(n)]
+
+
+def pulses():
+    n, pulse = 6, 4
+    whole, rows = stream(n, pulse)
+    for delay, overlap in ((0, 3), (5, 0), (2, 2), (9, 1), (0, 0)):
+        late = [[0.0] * (delay + overlap) + w for w in whole]
+        steps(f"a delay of {delay}, {overlap} twice", f"y = tract_pulse_delay(x, axis = 2, delay = {delay}, overlap = {overlap});",
+              (1, 2, pulse), rows, cut(late, n, pulse, pulse + overlap), out=(1, 2, pulse + overlap))
+    twice = "a = tract_pulse_delay(x, axis = 2, delay = 3, overlap = 0); y = a + tract_core_delay(x, axis = 2, delay = 3, overlap = 0);"
+    steps("two delays", twice, (1, 2, pulse), rows, [[2 * v for v in r] for r in cut([[0.0] * 3 + w for w in whole], n, pulse)])
+    steps("a delay of places", "y = tract_pulse_delay(x, axis = 0, delay = 1, overlap = 0);", (2,), [[1, 2], [3, 4]], [[0, 1], [2, 3]], kind="q")
+
+    def padded(w, border, before, begin, after, end):
+        y = list(w)
+        for first in range(0, len(w), pulse):
+            last = first + pulse
+            at = min(max(begin - first, 0), pulse - 1)
+            for k in range(first, last):
+                if k < begin and last > begin - before:
+                    y[k] = 7.0 if border == "constant" else w[first + at]
+                if k >= end and first < end + after and after:
+                    y[k] = 7.0 if border == "constant" else w[end - 1]
+        return y
+    for border, (before, begin, after, end) in itertools.product(("constant", "replicated"), ((2, 2, 0, 99), (1, 5, 0, 99), (2, 6, 3, 15), (0, 3, 2, 14))):
+        body = f"y = tract_pulse_pulse_pad(x, axis = 2, before = {before}, after = {after}, begin_input = {begin}, end_input = {end}, border = '{border}', value = 7.0);"
+        steps(body, body, (1, 2, pulse), rows, cut([padded(w, border, before, begin, after, end) for w in whole], n, pulse))
+    conv = ("d = tract_pulse_delay(x, axis = 2, delay = 0, overlap = 2); p = tract_pulse_pulse_pad(d, axis = 2, before = 1, begin_input = 2, "
+            "overlap = 2, after = 1, end_input = (S + 2), border = 'constant', value = 0.0); w = [[[1.0, 2.0, 3.0], [0.5, -1.0, 2.0]]];"
+            "y = conv(p, w, 0.0, dilation = [1], stride = [1], border = 'constant', groups = 1, padding = [(0, 0)]);")
+    late = [[0.0, 0.0] + w for w in whole]
+    sums = [[sum(w[0][t + k] * (1, 2, 3)[k] + w[1][t + k] * (0.5, -1, 2)[k] for k in range(3)) for w in [late]][0] for t in range(n * pulse)]
+    run("a convolution that tract made a stream of, whose length nothing says", TRACT + "extension tract_symbol S;\n" + graph(
+        "x = external(shape = [1, 2, 4]);" + conv), {"x": ("f", (n, 1, 2, pulse), [v for r in rows for v in r])},
+        {"y": ("f", (n, 1, 1, pulse), sums)}, options=["-n", str(n)])
+    steps("a mask", "y = tract_pulse_mask(x, axis = 2, begin = 5, end = 14, value = 3.0);", (1, 2, pulse), rows,
+          cut([[v if 5 <= k < 14 else 3.0 for k, v in enumerate(w)] for w in whole], n, pulse))
+    for exclusive, skip in ((False, 0), (True, 5)):
+        y = [[0.0 if k < skip else sum(w[skip:k + (not exclusive)]) for k in range(len(w))] for w in whole]
+        steps("running sums", f"y = tract_pulse_cumsum(x, axis = 2, exclusive = {str(exclusive).lower()}, skip = {skip});", (1, 2, pulse), rows,
+              cut(y, n, pulse))
+    run("refused: another border", TRACT + graph("x = external(shape = [4]); y = tract_pulse_pulse_pad(x, axis = 0, before = 1, after = 0, "
+        "begin_input = 1, end_input = 9, border = 'reflect');"), {}, {}, refused="'reflect' is not supported here, 'constant' is")
+
+
+def running():
+    n, pulse, alpha, skip = 5, 3, 0.9, 2
+    whole, rows = stream(n, pulse)
+
+    def follow(w, h, size, y, skip=skip):
+        out = []
+        for k, v in enumerate(w):
+            h = size(v) * (1 - alpha) + h * alpha if k >= skip else h
+            out.append(y(v, h))
+        return out
+    mean = [follow(w, c + 1.0, lambda v: v, lambda v, h: (v - h) / 3) for c, w in enumerate(whole)]
+    norm = [follow(w, c + 1.0, abs, lambda v, h: v / math.sqrt(h)) for c, w in enumerate(whole)]
+    for name, more, y in (("mean", ", scaling_factor = 3.0", mean), ("unit", "", norm)):
+        body = f"y = tract_extra_exp_{name}_norm(x, [[1.0, 2.0]], axis = 2, alpha = {alpha}, skip = {skip}{more});"
+        steps("a running " + name, body, (1, 2, pulse), rows, cut(y, n, pulse))
+        text = TRACT + graph("x = external<scalar>(shape = [1, 2, S]);" + body)
+        run("along an open axis, " + name, text, {"x": ("f", (1, 2, n * pulse), sum(whole, []))}, {"y": ("f", (1, 2, n * pulse), sum(y, []))})
+        run("without a state, " + name, TRACT + graph(f"x = external<scalar>(shape = [1, 2, {pulse}]);" + body.replace("skip =", "stateless = true, skip =")),
+            {"x": ("f", (2, 1, 2, pulse), (rows[0] + rows[0]))}, {"y": ("f", (2, 1, 2, pulse), cut(y, 1, pulse)[0] * 2)}, options=["-n", "2"])
+    pairs = [(whole[0][k], whole[1][k]) for k in range(n * pulse)]
+    y = follow(pairs, 1.0, lambda v: math.hypot(*v), lambda v, h: [c / math.sqrt(h) for c in v], 0)
+    steps("a running norm of pairs", f"y = tract_extra_exp_unit_norm(x, [1.0], axis = 1, alpha = {alpha}, complex = true);", (1, pulse, 2),
+          [[c for v in pairs[i * pulse:(i + 1) * pulse] for c in v] for i in range(n)], [sum(y[i * pulse:(i + 1) * pulse], []) for i in range(n)])
+
+
+def caches():
+    """Keys of all runs, and of the last few."""
+    n = 6
+    x = [rolled(2) for _ in range(n)]
+    body = ("k = tract_transformers_dyn_kv_cache(x, name = 'k', axis = 1, datum_type = 'f32', past_sequence_shape = [1, P, 2], "
+            "input_sequence_shape = [1, S, 2]); y = sum_reduce(k, axes = [1]);")
+    sums = [[sum(v[c] for v in x[:i + 1]) for c in range(2)] for i in range(n)]
+    text = TRACT + "extension tract_symbol S;\nextension tract_symbol P;\n" + graph("x = external<scalar>(shape = [1, S, 2]);" + body)
+    ins, outs = {"x": ("f", (n, 1, 1, 2), sum(x, []))}, {"y": ("f", (n, 1, 1, 2), sum(sums, []))}
+    run("a cache that grows", text, ins, outs, options=["-n", str(n)], command=("run",))
+    run("a cache as an input and an output", text, {"x": ("f", (1, 2, 2), x[0] + x[1]), "past_k": ("f", (1, 3, 2), sum(x[2:5], []))},
+        {"present_k": ("f", (1, 5, 2), sum(x[2:5] + x[:2], []))}, options=["--state", "none"])
+    run("refused: another rank", text.replace("[1, P, 2]", "[P, 2]"), {}, {}, refused="a cache of rank 2 for a tensor of rank 3")
+    for window in (2, 4):
+        y = []
+        for t in range(n):
+            keys = x[max(0, t + 1 - window):t + 1]
+            e = [math.exp(0.5 * sum(a * b for a, b in zip(x[t], k))) for k in keys]
+            y.append([sum(p * k[c] for p, k in zip(e, keys)) / sum(e) for c in range(2)])
+        steps(f"attention over {window}", f"y = tract_transformers_window_kv_sdpa(x, x, x, axis = 2, window = {window}, scale = 0.5);", (1, 1, 1, 2), x, y)
+
+
+def round_even(v):
+    return int(round(v))
+
+
+def small():
+    """As tract writes QLinearConv, ConvInteger, QLinearMatMul and MatMulInteger of ONNX."""
+    whole = lambda k, lo=-128, hi=127: [ROLL.randint(lo, hi) for _ in range(k)]  # noqa: E731
+    x, w, bias = whole(14), whole(18), whole(3, -500, 500)
+
+    def conv(t, o, pad, x0, w0):
+        return sum((x[c * 7 + t + k - pad] - x0) * (w[(o * 2 + c) * 3 + k] - w0) for c in range(2) for k in range(3) if 0 <= t + k - pad < 7)
+    for pad, x0, w0, y0, (xs, ws, ys), kind in ((0, 3, -7, 5, (0.5, 0.25, 64.0), "b"), (1, 3, -7, 5, (0.013, 0.017, 0.071), "b"),
+                                                (1, 0, 4, 100, (0.013, 0.017, 0.071), "B"), (1, 3, -7, 0, (1.0, 1.0, 1.0), "i")):
+        n = 5 + 2 * pad
+        least = {"b": -128, "B": 0, "i": -2 ** 31}[kind]
+        sums = [conv(t, o, pad, x0, w0) + bias[o] for o in range(3) for t in range(n)]
+        y = [min(max(round_even(s * (xs * ws / ys)) + y0, least), least + (255 if kind != "i" else 2 ** 32)) for s in sums]
+        text = graph("x = tract_core_external(shape = [1, 2, 7], datum_type = 'I8'); q = tract_core_cast(x, to = 'i8');"
+                     "w = variable<scalar>(label = 'w', shape = [3, 2, 3]);"
+                     f"b = tract_core_cast({bias}, to = 'i32'); x0 = tract_core_cast({x0}, to = 'i32'); w0 = tract_core_cast({w0}, to = 'i32');"
+                     f"y = tract_core_qconv(q, w, b, dilation = [1], stride = [1], border = 'constant', groups = 1, padding = [({pad}, {pad})], b0 = x0, b_scale = {xs},"
+                     f"a0 = w0, a_scale = {ws}, c0 = {y0}, c_scale = {ys}, output_dt = '{KINDS[kind]}');")
+        quant = "".join(f'"{k}": zero_point_linear_quantize(zero_point = {z}, scale = {s}, bits = 8, signed = true, symmetric = false);\n'
+                        for k, z, s in (("q", x0, xs), ("w", w0, ws)))
+        run("qconv to " + KINDS[kind], TRACT + text, {"x": ("b", (1, 2, 7), x)}, {"y": (kind, (1, 3, n), y)},
+            {"graph.quant": quant, "w.dat": dat((3, 2, 3), bytes(v & 255 for v in w), 3, 8)})
+    a, b, bias = whole(8), whole(12), whole(2, -90, 90)
+    sums = [sum((a[i * 4 + k] - 3) * (b[k * 3 + j] + 7) for k in range(4)) for i in range(2) for j in range(3)]
+    ext = "x = tract_core_external(shape = [2, 4], datum_type = 'i8'); b = tract_core_external(shape = [4, 3], datum_type = 'i8');"
+    ins = {"x": ("b", (2, 4), a), "b": ("b", (4, 3), b)}
+    by = "a0 = 3, a_scale = 0.5, b0 = tract_core_cast(-7, to = 'i8'), b_scale = 0.25, c0 = 5, c_scale = 64.0"
+    held = lambda v: min(max(v, -128), 127)  # noqa: E731
+    for name, text, y in (
+            ("einsum_q", "tract_core_einsum_q([x, b], expr = 'mk,kn,,,,,,,->mn', acc = 'i32', output = 'i8', bias = tract_core_cast(0, to = 'i32'), " + by + ")",
+             [held(round_even(s / 512) + 5) for s in sums]),
+            ("einsum_q with a bias", f"tract_core_einsum_q([x, b], expr = 'mk,kn,m,,,,,,->mn', acc = 'i32', output = 'i8', bias = tract_core_cast({bias}, to = 'i32'), " + by + ")",
+             [held(round_even((s + bias[i // 3]) / 512) + 5) for i, s in enumerate(sums)]),
+            ("qmatmul", "tract_core_qmatmul(x, b, 0, axes = [0, 1, 0, 1, 0, 1], output_type = 'i8', " + by + ")", [held(round_even(s / 512) + 5) for s in sums])):
+        run(name, TRACT + graph(ext + f"y = {text};", "x, b"), ins, {"y": ("b", (2, 3), y)})
+    for text, words in (("tract_core_einsum_q([x, b], expr = 'mk,kn,,,,,,,->mn', bias = tract_core_cast([1, 2, 3], to = 'i32'), output = 'i8', " + by + ")", "axes are not those of the result"),
+                        ("tract_core_einsum_q([x], expr = 'mk->m', output = 'i8')", "1 operands and 'mk->m', expected two"),
+                        ("tract_core_einsum_q([x, tract_core_cast(b, to = 'f32')], expr = 'mk,kn->mn', output = 'i8')", "an operand of f32, expected integers"),
+                        ("tract_core_qmatmul(x, b, axes = [0, 0, 0, 1, 0, 1], output_type = 'i8')", "axes are those of m and k"),
+                        ("tract_core_qmatmul(x, b, axes = [0, 1, 0, 1, 0, 1], output_type = 'f32')", "'f32' is not supported here")):
+        run("refused: " + text, TRACT + graph(ext + f"y = {text};", "x, b"), {}, {}, refused=words)
+    p, q = rolled(2 * 3 * 4), rolled(2 * 5 * 4)
+    y = [sum(p[(k * 3 + i) * 4 + t] * q[(k * 5 + j) * 4 + t] for t in range(4)) for k in range(2) for i in range(3) for j in range(5)]
+    run("matmul of older files", TRACT + graph("x = external<scalar>(shape = [2, 3, 4]); b = external<scalar>(shape = [2, 5, 4]);"
+        "y = tract_core_matmul(x, b, axes = [1, 2, 2, 1, 1, 2]);", "x, b"), {"x": ("f", (2, 3, 4), p), "b": ("f", (2, 5, 4), q)}, {"y": ("f", (2, 3, 5), y)})
+
+
+def resources():
+    values = {"width": 3, "sizes": {"in-dim": [2, 4]}, "name": "re\"lu", "gain": -2.5e-1, "on": True, "rows": [[1, 2, 3], [4, 5, 6]], "none": None, "e": []}
+    files = {"conf.json": json.dumps(values, indent=1)}
+    get = lambda key: f"tract_resource_get(label = 'conf', key = '{key}')"  # noqa: E731
+    x = rolled(3)
+    run("values of a file", TRACT + graph(f"x = external<scalar>(shape = [{get('$.width')}]);"
+        f"y = (x if {get('$.on')} else 0.0) * {get('$.gain')} + scalar({get('$.sizes.in-dim[1]')}) + scalar(length_of({get('$.rows')})) + scalar({get('$.rows[1][2]')})"
+        f" + scalar(length_of({get('$.e')})) + (1.0 if {get('$.name')} == {get('$.name')} else 0.0);"), {"x": ("f", (3,), x)},
+        {"y": ("f", (3,), [v * -0.25 + 4 + 2 + 6 + 1 for v in x])}, files)
+    for key, words in (("$.depth", "is not there; a key is '$'"), ("width", "is not there"), ("$.rows[2]", "is not there"), ("$.rows[", "is not there"),
+                       ("$.width.a", "is not there"), ("$.none", "an object or null, expected a number"), ("$.sizes", "an object or null"), ("$", "an object or null")):
+        run("refused: " + key, TRACT + graph(f"x = external<scalar>(shape = [3]); y = x * scalar({get(key)});"), {}, {}, files, refused=words)
+    for text, words in (("", "is not there"), ('{"a": 1,', "expected a string before"), ('{"a" 1, "width": 3}', "expected ':' before '1"), ('{"a": tru, "width": 3}', "expected a value"),
+                        ('{"a": [1 2], "width": 3}', "expected ',' or ']'"), ('{"a": "b', "expected '\"'"), ('{"a": "\\u0041", "width": 3}', "a character, or one of"),
+                        ("[" * 5000, "is not there"), ('{"a": ' + "[" * 5000, "nested more than"), ("{1}", "expected a string")):
+        run("refused: " + text[:20], TRACT + graph(f"x = external<scalar>(shape = [3]); y = x * scalar({get('$.width')});"), {}, {}, {"conf.json": text}, refused=words)
+    run("refused: no file", TRACT + graph(f"x = external<scalar>(shape = [3]); y = x * scalar({get('$.width')});"), {}, {}, refused="conf.json")
+
+
+def others():
+    x = rolled(6)
+    ins = {"x": ("f", (2, 3), x)}
+    one = lambda name, body, y, kind="f": run(name, TRACT + graph(f"x = external<scalar>(shape = [2, 3]); y = {body};"), ins, {"y": (kind, (2, 3), y)})  # noqa: E731
+    for exclusive, reverse in itertools.product((False, True), repeat=2):
+        row = lambda r: [sum((r[k + exclusive:] if reverse else r[:k + (not exclusive)]), 0.0) for k in range(3)]  # noqa: E731
+        one("cumsum", f"tract_core_cumsum(x, axis = 1, exclusive = {str(exclusive).lower()}, reverse = {str(reverse).lower()})", row(x[:3]) + row(x[3:]))
+    gelu = [v / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v ** 3))) for v in x]
+    for registry in ("core", "transformers"):
+        one("gelu", f"tract_{registry}_gelu_approx(x, fast_impl = false)", gelu)
+    one("is_nan", "tract_core_is_nan(select(x > 0.0, x, x / 0.0 * 0.0))", [v <= 0 for v in x], "?")
+    norm = lambda r: [v / math.sqrt(sum(a * a for a in r) / 3 + 0.01) * (k + 1) for k, v in enumerate(r)]  # noqa: E731
+    one("scaled_rms_norm", "tract_core_scaled_rms_norm(x, [1.0, 2.0, 3.0], axis = 1, eps = 0.01)", norm(x[:3]) + norm(x[3:]))
+    p, q = [-7, 5, 1, 100, -1, 0], [1, 2, 4, 3, 0, 5]
+    two = "x = tract_core_external(shape = [6], datum_type = 'i32'); b = tract_core_external(shape = [6], datum_type = 'i32');"
+    run("shifts", TRACT + graph(two + "y = tract_shl(x, b); z = tract_shr(x, b);", "x, b", "y, z"), {"x": ("i", (6,), p), "b": ("i", (6,), q)},
+        {"y": ("i", (6,), [a << b for a, b in zip(p, q)]), "z": ("i", (6,), [a >> b for a, b in zip(p, q)])})
+    run("a border as tract calls it", TRACT + graph("x = external<scalar>(shape = [2, 3]); y = pad(x, padding = [(0, 0), (1, 2)], border = 'replicated');"),
+        ins, {"y": ("f", (2, 6), [x[0]] + x[:3] + [x[2]] * 2 + [x[3]] + x[3:] + [x[5]] * 2)})
+    for name, words in (("core_complex_to_inner_dim", "no complex type"), ("core_inner_dim_to_complex", "no complex type"), ("onnx_multinomial", "draws numbers"),
+                        ("onnx_random", "draws numbers"), ("onnx_non_max_suppression", "regions of pictures"), ("onnx_ml_direct_lookup", "lookups and trees"),
+                        ("onnx_ml_reverse_lookup", "lookups and trees"), ("onnx_ml_tree_ensemble_classifier", "lookups and trees"),
+                        ("transformers_quantized_dyn_kv_cache", "packed in a way"), ("transformers_quantized_kv_sdpa", "packed in a way"),
+                        ("core_vptq_gemm", "codebooks")):
+        run("refused: " + name, TRACT + graph(f"x = external<scalar>(shape = [2, 3]); y = tract_{name}(x);"), {}, {}, refused=words)
+
+
+pulses()
+running()
+caches()
+small()
+resources()
+others()
+finish()
