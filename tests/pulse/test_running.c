@@ -2,6 +2,7 @@
 /* Linear attention over all frames so far becomes a sum that runs along them: the stream gives what
  * the products of all queries and keys give, as they were written. */
 #include "engine/rewrite/pass.h"
+#include "pulse/counts.h"
 #include "pulse/running.h"
 #include "tests/pulse/oracle.h"
 
@@ -11,7 +12,7 @@
 
 enum { WIDTH = 4 };
 enum form { MULTIPLIED, BEFORE, FILLED, OVER_SUM, EINSUM, N_FORMS };
-enum fall { POWERS, POWERS_BEFORE, EXPONENTS, INFINITE, AVERAGE, MEANS, N_FALLS };
+enum fall { POWERS, POWERS_BEFORE, EXPONENTS, INFINITE, AVERAGE, MEANS, SUMMED, N_FALLS };
 
 static uint32_t positions(struct gb *b, uint32_t x)
 {
@@ -73,6 +74,8 @@ static uint32_t falls(struct gb *b, uint32_t at, enum fall fall)
              shown = GB(b, "Cast", "to=1",
                         GB(b, fall == POWERS_BEFORE ? "Greater" : "GreaterOrEqual", "", i, j));
     uint32_t each = fall == AVERAGE ? gb_scalar(b, 0.9f) : gb_const(b, DTYPE_F32, 3, heads, base);
+    if (fall == SUMMED)
+        return GB(b, "Div", "", shown, GB(b, "ReduceSum", "", shown, gb_ints(b, 1)));
     if (fall == MEANS)
         return GB(b, "Div", "", shown, GB(b, "Cast", "to=1", GB(b, "Add", "", i, gb_int(b, 1))));
     if (fall == AVERAGE)
@@ -108,12 +111,13 @@ static void falling(struct gb *b, const void *ctx)
 
 static void sum_test(const char *name, gb_recipe *made_by, const void *ctx)
 {
-    static const struct pass sums = { "running-sums", false, graph_with_running_sums };
+    static const struct pass sums[] = { { "running-sums", false, graph_with_running_sums },
+                                        { "masks-counted", false, graph_with_masks_counted } };
     static const int64_t pulses[] = { 1, 2, 3, 8, -1 }, lengths[] = { 1, 2, 5, 9, 30, -1 };
     struct oracle o;
     bool made = oracle_open(&o, made_by, ctx, NULL) == LAW_HOLDS;
     made = made &&
-        passes_run(&sums, 1, &o.model->decluttered.g, &o.model->decluttered.g, NULL, &o.err) ==
+        passes_run(sums, 2, &o.model->decluttered.g, &o.model->decluttered.g, NULL, &o.err) ==
             RILL_OK;
     oracle_check(made, "%s %d: %s", name, *(const int *) ctx, o.err.text);
     o.tolerance = 1e-5f; /* sums in another order */
