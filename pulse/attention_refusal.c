@@ -160,6 +160,24 @@ static rill_status unbounded_refuse(const struct pulser *p, const struct node *n
     return unmasked_refuse(p, n);
 }
 
+/* Whether it multiplies what comes in, or chooses of it. */
+static bool node_weighs(const struct node *n)
+{
+    static const enum op_id ids[] = { OP_DIV, OP_IDENTITY, OP_WHERE };
+    return node_is_among(n, ids, sizeof ids / sizeof *ids) ||
+        (node_is(n, OP_MUL) && n->in[0] != n->in[1]);
+}
+
+/* The first element-wise op over the scores of node n that does something else; NULL: there is
+ * none. */
+static const struct node *changes_scores(const struct pulser *p, const struct node *n)
+{
+    const struct node *at = only_consumer(p, n->out[0]);
+    while (at && node_weighs(at) && at->n_out == 1)
+        at = only_consumer(p, at->out[0]);
+    return at && (at->op->flags & OP_POINTWISE) ? at : NULL;
+}
+
 /* A mask that bounds what a query sees on one side only. */
 static rill_status one_side_refuse(const struct pulser *p, const struct node *n,
                                    const struct section *s)
@@ -169,14 +187,19 @@ static rill_status one_side_refuse(const struct pulser *p, const struct node *n,
                              "its mask shows frames more than 2048 away behind a query, up to the "
                              "end of the sequence; one that limits how far ahead a query sees, as "
                              "j - i <= 8, would stream");
-    return scores_refuse(
-        p, n,
-        section_is_linear(p, s)
-            ? "its mask shows frames more than 2048 away, all before a query; one that limits how "
-              "far back it sees, as i - j <= 250, would stream, and so does linear attention that "
-              "is written as a CumSum along time of the products of each key and its value"
-            : "its mask shows frames more than 2048 away, all before a query; one that limits how "
-              "far back it sees, as i - j <= 250, would stream");
+    const struct node *changes = section_is_linear(p, s) ? changes_scores(p, n) : NULL;
+    char why[360];
+    snprintf(why, sizeof why,
+             "its mask shows frames more than 2048 away, all before a query%s%.60s%s%s%s; one that "
+             "limits how far back it sees, as i - j <= 250, would stream%s",
+             changes ? ", and node '" : "", changes ? changes->name : "", changes ? "' (" : "",
+             changes ? changes->op->name : "",
+             changes ? ") changes the scores, so that no sum runs along" : "",
+             changes || !section_is_linear(p, s)
+                 ? ""
+                 : ", and so does linear attention that is written as a CumSum along time of the "
+                   "products of each key and its value");
+    return scores_refuse(p, n, why);
 }
 
 rill_status section_check(const struct pulser *p, const struct node *n, const struct section *s)

@@ -378,12 +378,17 @@ static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at
                        "frame that it gives is the last of the sequence",
                        f->sf.axis);
     if (!dim_is_const(start) || dim_value(start) < 0) {
+        int64_t least, most;
         char text[128];
         dim_print(start, text, sizeof text);
         return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: on axis %d, the time axis, it starts at %s, which counts "
-                       "from the end of the sequence; a start counted from its beginning streams",
-                       f->sf.axis, text);
+                       "cannot stream: on axis %d, the time axis, it starts at %s, which %s",
+                       f->sf.axis, text,
+                       !dim_is_const(start) && lengths_range(p, start, &least, &most)
+                           ? "depends on the length of the sequence; assert lengths for which it "
+                             "is one number"
+                           : "counts from the end of the sequence; a start counted from its "
+                             "beginning streams");
     }
     int64_t num, den;
     if (!pulser_growth(p, out, &num, &den)) {

@@ -113,7 +113,17 @@ static void counted_down(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Gather", "axis=1", x, i));
 }
 
+/* From a frame on that the length says. */
+static void trimmed(struct gb *b, const void *ctx)
+{
+    uint32_t t, x = input(b, &t);
+    (void) ctx;
+    t = GB(b, "Mod", "", t, gb_ints(b, 2));
+    gb_output(b, GB(b, "Slice", "", x, t, gb_ints(b, INT64_MAX), gb_ints(b, 1)));
+}
+
 static const struct oracle_case near[] = {
+    { "trimmed", trimmed, NULL, { "(Slice)", "depends on the length of the sequence" } },
     { "cut behind", cut_behind, NULL, { NULL } },
     { "counted down", counted_down, NULL, { NULL } },
 };

@@ -151,9 +151,30 @@ static void test_growing(void)
     oracle_close(&o);
 }
 
+/* Scores that something else than a factor changes are no sum that runs along: a GAU's. */
+static void rectified(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    uint32_t scores = GB(b, "MatMul", "", x, gb_transpose(b, x, "0,2,1"));
+    scores = GB(b, "Relu", "", GB(b, "Mul", "", scores, gb_scalar(b, 0.5f)));
+    gb_output(b, GB(b, "MatMul", "", laid(b, scores, positions(b, x), MULTIPLIED), x));
+}
+
+static void test_rectified(void)
+{
+    struct oracle o;
+    enum verdict v = oracle_open(&o, rectified, NULL, NULL);
+    v = v == LAW_HOLDS ? oracle_pulse(&o, 1) : v;
+    oracle_check(v == LAW_REFUSED && strstr(o.err.text, "(Relu) changes the scores"), "%s",
+                 o.err.text);
+    oracle_close(&o);
+}
+
 int main(void)
 {
     test_growing();
+    test_rectified();
     for (enum form form = 0; form < N_FORMS; form++)
         sum_test("a running sum", recipe, &form);
     for (enum fall fall = 0; fall < N_FALLS; fall++)
