@@ -3,6 +3,7 @@
 #include "engine/base/err.h"
 #include "engine/graph/op.h"
 #include "engine/ops/attrs.h"
+#include "engine/ops/resize.h"
 
 #define LIST_MAX 16
 #define DEPTH_MAX 32
@@ -21,6 +22,8 @@ struct trace {
     const struct graph *g;
     struct dims *ds;
     int depth;
+    const struct node *stop; /* a product with a number that is no ratio; NULL: none was met */
+    double factor;           /* of it */
 };
 
 static bool trace_wire(struct trace *t, uint32_t wire, struct sizes *ret);
@@ -137,10 +140,36 @@ static void ceiled(struct trace *t, struct sizes *s)
     s->den = 1;
 }
 
+/* One number that a size is multiplied by. A float that stands for a ratio of whole numbers is that
+ * ratio, as in a Resize: 1.1 is 11/10. */
+static bool trace_factor(struct trace *t, const struct node *n, unsigned i, struct sizes *ret)
+{
+    const struct tensor *v = node_value(t->g, n, i);
+    int64_t p, q;
+    struct sizes other;
+    if (!v || v->type != DTYPE_F32 || tensor_count(v) != 1)
+        return false;
+    const double factor = tensor_get_f64(v, v->data, 0);
+    if (!resize_ratio(factor, &p, &q)) {
+        if (trace_wire(t, n->in[1 - i], &other) && other.symbolic) {
+            t->stop = n;
+            t->factor = factor;
+        }
+        return false;
+    }
+    *ret = (struct sizes) { .n = 1, .num = { dim_int(t->ds, p) }, .den = q };
+    return true;
+}
+
+static bool trace_operand(struct trace *t, const struct node *n, unsigned i, struct sizes *ret)
+{
+    return trace_wire(t, n->in[i], ret) || (node_is(n, OP_MUL) && trace_factor(t, n, i, ret));
+}
+
 static bool trace_two(struct trace *t, const struct node *n, struct sizes *ret)
 {
     struct sizes b;
-    if (n->n_in != 2 || !trace_wire(t, n->in[0], ret) || !trace_wire(t, n->in[1], &b))
+    if (n->n_in != 2 || !trace_operand(t, n, 0, ret) || !trace_operand(t, n, 1, &b))
         return false;
     const bool symbolic = ret->symbolic || b.symbolic;
     bool done = false;
@@ -277,6 +306,55 @@ const struct tensor *float_size_cast(const struct graph *g, const struct node *n
     if (v)
         v->number = to == DTYPE_I64 ? DTYPE_NONE : to;
     return v;
+}
+
+/* The node at which a size became a number of another kind that w is made of; NULL where data is in
+ * it, too. */
+static const struct node *size_behind(const struct graph *g, uint32_t w, struct arena *a)
+{
+    const struct node *found = NULL;
+    bool *wanted = arena_array(a, bool, g->n_wires + 1);
+    if (!wanted)
+        return NULL;
+    wanted[w] = true;
+    for (uint32_t k = g->n_nodes; k-- > 0;) {
+        const struct node *n = &g->nodes[k];
+        bool writes = false;
+        for (unsigned i = 0; i < n->n_out; i++)
+            writes |= n->out[i] != WIRE_NONE && wanted[n->out[i]];
+        for (unsigned i = 0; writes && i < n->n_in; i++) {
+            const struct wire *from = n->in[i] == WIRE_NONE ? NULL : &g->wires[n->in[i]];
+            if (from && !from->fact.value && from->node == WIRE_NONE)
+                return NULL;
+            if (from && from->fact.value && from->fact.value->type == DTYPE_DIM)
+                found = n;
+            else if (from)
+                wanted[n->in[i]] = true;
+        }
+    }
+    return found;
+}
+
+rill_status float_size_blame(const struct graph *g, uint32_t wire, const struct node *reader,
+                             struct arena *a, rill_error *reterr)
+{
+    const struct node *at = size_behind(g, wire, a);
+    struct trace t = { .g = g, .ds = g->dims };
+    const uint32_t made = wire == WIRE_NONE ? WIRE_NONE : g->wires[wire].node;
+    struct sizes s;
+    if (made != WIRE_NONE && node_is(&g->nodes[made], OP_CAST))
+        wire = g->nodes[made].in[0];
+    if (wire == WIRE_NONE || trace_wire(&t, wire, &s) || !t.stop)
+        return !at ? RILL_OK
+                   : err_prefix(reterr, RILL_UNSUPPORTED,
+                                "node '%.80s' (%s): a symbolic size cannot become a number that is "
+                                "wanted before running; give the size a number",
+                                at->name, at->op->name);
+    return err_set(reterr, RILL_UNSUPPORTED,
+                   "node '%.80s' (%s): a symbolic size times %.9g, a float, is wanted as a size by "
+                   "'%.80s' (%s); give the size a number, or write a factor that is a ratio of "
+                   "whole numbers up to 1024 (Resize by one streams)",
+                   t.stop->name, t.stop->op->name, t.factor, reader->name, reader->op->name);
 }
 
 rill_status float_size_range(struct graph *g, const struct node *n, uint32_t *in,

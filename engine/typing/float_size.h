@@ -11,6 +11,12 @@
 const struct tensor *float_size_cast(const struct graph *g, const struct node *n,
                                      const uint32_t *in, struct arena *a);
 
+/* RILL_UNSUPPORTED where `reader` could not be typed because a symbolic size became another kind of
+ * number on its way to that wire: with words about a product with a float that is no ratio of whole
+ * numbers, or, in front of those that are there, about the node where it became one. */
+rill_status float_size_blame(const struct graph *g, uint32_t wire, const struct node *reader,
+                             struct arena *a, rill_error *reterr);
+
 /* A Range of floats takes whole sizes as they are: in[] of such become constants of g. */
 rill_status float_size_range(struct graph *g, const struct node *n, uint32_t *in,
                              rill_error *reterr);

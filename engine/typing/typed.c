@@ -250,45 +250,14 @@ static bool size_for_range(const struct scope *s, const struct node *n, const ui
         only_range_reads(s->src, n->out[0]);
 }
 
-/* The node at which a size became a number of another kind that w is made of; NULL where data is in
- * it, too. */
-static const struct node *size_behind(const struct typer *t, const struct graph *g, uint32_t w)
-{
-    const struct node *found = NULL;
-    bool *wanted = arena_array(t->arena, bool, g->n_wires + 1);
-    if (!wanted)
-        return NULL;
-    wanted[w] = true;
-    for (uint32_t k = g->n_nodes; k-- > 0;) {
-        const struct node *n = &g->nodes[k];
-        bool writes = false;
-        for (unsigned i = 0; i < n->n_out; i++)
-            writes |= n->out[i] != WIRE_NONE && wanted[n->out[i]];
-        for (unsigned i = 0; writes && i < n->n_in; i++) {
-            const struct wire *from = n->in[i] == WIRE_NONE ? NULL : &g->wires[n->in[i]];
-            if (from && !from->fact.value && from->node == WIRE_NONE)
-                return NULL;
-            if (from && from->fact.value && from->fact.value->type == DTYPE_DIM)
-                found = n;
-            else if (from)
-                wanted[n->in[i]] = true;
-        }
-    }
-    return found;
-}
-
 /* Where n could not be typed because a size that it reads went through floats, that is to blame. */
 static rill_status untyped(const struct typer *t, const struct scope *s, const struct node *n,
                            const uint32_t *in, rill_status status)
 {
     for (unsigned i = 0; status == RILL_UNSUPPORTED && i < n->n_in; i++) {
         const struct fact *f = wire_fact(s, in[i]);
-        const struct node *at = f && !f->value ? size_behind(t, s->dst, in[i]) : NULL;
-        if (at)
-            return err_prefix(t->err, status,
-                              "node '%.80s' (%s): a symbolic size cannot become a number that is "
-                              "wanted before running; give the size a number",
-                              at->name, at->op->name);
+        if (f && !f->value && float_size_blame(s->dst, in[i], n, t->arena, t->err) != RILL_OK)
+            return status;
     }
     return status;
 }

@@ -103,6 +103,11 @@ static const struct row {
       "Cast root = end to=7; Slice x i:0 end i:1 = y;", "y",
       { "", "node 'lenf' (Cast): a symbolic size cannot become a number", "node 'y' (Slice)" },
       NULL },
+    { "the length times no ratio as a size", "x f 1,S,4",
+      "Shape x = sizes; Gather sizes i:1 = len; Cast len = lenf to=1; Mul lenf F:1.2345678 = more; "
+      "Cast more = end to=7; Slice x i:0 end i:1 = y;", "y",
+      { "", "node 'more' (Mul): a symbolic size times 1.2345", "wanted as a size by 'y' (Slice)" },
+      NULL },
     { "the peak of all", "x f 1,S", "Abs x = a; ReduceMax a = peak; Div x peak = y;", "y",
       { "node 'peak' (ReduceMax)", "axis 1 of input 0, the time axis" }, NULL },
     { "squeeze and excitation", "x f 1,8,S",
@@ -298,7 +303,7 @@ static struct pb tensor_of(const char *text)
     for (unsigned i = 0; *text == 'f' && i < n; i++)
         count *= v[i];
     for (int64_t i = 0; i < count; i++)
-        floats[i] = *text == 'F' ? (float) v[0] : (float) (i % 7 - 3) / 8 + 0.0625f;
+        floats[i] = *text == 'F' ? strtof(text + 2, NULL) : (float) (i % 7 - 3) / 8 + 0.0625f;
     return make_raw(text, 1, *text == 'f' ? v : list + 1, floats, (size_t) count * sizeof *floats);
 }
 

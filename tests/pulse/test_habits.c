@@ -150,6 +150,7 @@ struct neighbours {
     int times, more;
     bool turned;
     int per;
+    bool by_float; /* the length is a product with a float */
 };
 
 static uint32_t number_of(struct gb *b, uint32_t x)
@@ -168,9 +169,11 @@ static void neighbours(struct gb *b, const void *ctx)
     uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), n = length_of(b, x, false);
     uint32_t half = gb_scalar(b, 0.5f), zero = gb_scalar(b, 0);
     const int per = c->per ? c->per : 1;
-    uint32_t to = GB(b, "Mul", "", n, gb_int(b, c->times));
-    uint32_t i =
-        GB(b, "Range", "", gb_int(b, 0), GB(b, "Div", "", to, gb_int(b, per)), gb_int(b, 1));
+    uint32_t to = c->by_float
+        ? GB(b, "Cast", "to=8",
+             GB(b, "Mul", "", number_of(b, n), gb_scalar(b, (float) c->times / (float) per)))
+        : GB(b, "Div", "", GB(b, "Mul", "", n, gb_int(b, c->times)), gb_int(b, per));
+    uint32_t i = GB(b, "Range", "", gb_int(b, 0), to, gb_int(b, 1));
     uint32_t at = GB(b, "Mul", "", GB(b, "Add", "", number_of(b, i), half),
                      gb_scalar(b, (float) ((double) per / c->times)));
     at = GB(b, "Clip", "", GB(b, "Sub", "", at, half), zero);
@@ -202,7 +205,7 @@ static unsigned count_of(const struct graph *g, enum op_id op)
 /* A right neighbour that may lie one further is another's. */
 static void test_neighbours_of_another(void)
 {
-    static const struct neighbours list[] = { { 2, 0, true, 1 }, { 2, 1, true, 1 } };
+    static const struct neighbours list[] = { { 2, 0, true, 1, false }, { 2, 1, true, 1, false } };
     static const struct pass pass = { "resizes", false, graph_with_resizes_recognised };
     for (unsigned k = 0; k < 2; k++) {
         struct oracle o;
@@ -310,11 +313,14 @@ static const struct habit habits[] = {
     { "rows of chunks through a turned Gemm", rows, (const enum rows[]) { GEMM_TURNED }, NULL, { ROWS }, 1e-6F },
     { "rows of chunks, normalised", rows, (const enum rows[]) { NORM }, NULL, { ROWS }, 0 },
     { "rows of chunks through two layers and around", rows, (const enum rows[]) { MLP }, NULL, { ROWS }, 1e-6F },
-    { "frames between neighbours, doubled", neighbours, (const struct neighbours[]) { { 2, 0, false, 1 } }, NULL, { RESIZES }, 1e-6F },
-    { "frames between neighbours, tripled and turned", neighbours, (const struct neighbours[]) { { 3, 0, true, 1 } }, NULL, { RESIZES }, 1e-5F },
-    { "frames between neighbours, three of two", neighbours, (const struct neighbours[]) { { 3, 0, true, 2 } }, NULL, { RESIZES }, 1e-5F },
-    { "frames between neighbours, two of five", neighbours, (const struct neighbours[]) { { 2, 0, false, 5 } }, NULL, { RESIZES }, 1e-5F },
-    { "frames between neighbours, halved", neighbours, (const struct neighbours[]) { { 1, 0, false, 2 } }, NULL, { RESIZES }, 0 },
+    { "frames between neighbours, doubled", neighbours, (const struct neighbours[]) { { 2, 0, false, 1, false } }, NULL, { RESIZES }, 1e-6F },
+    { "frames between neighbours, tripled and turned", neighbours, (const struct neighbours[]) { { 3, 0, true, 1, false } }, NULL, { RESIZES }, 1e-5F },
+    { "frames between neighbours, three of two", neighbours, (const struct neighbours[]) { { 3, 0, true, 2, false } }, NULL, { RESIZES }, 1e-5F },
+    { "frames between neighbours, two of five", neighbours, (const struct neighbours[]) { { 2, 0, false, 5, false } }, NULL, { RESIZES }, 1e-5F },
+    { "frames between neighbours, 1.1 times", neighbours, (const struct neighbours[]) { { 11, 0, false, 10, true } }, NULL, { RESIZES }, 1e-5F },
+    { "frames between neighbours, 1.37 times", neighbours, (const struct neighbours[]) { { 137, 0, true, 100, true } }, NULL, { RESIZES }, 1e-4F },
+    { "frames between neighbours, 0.7 times", neighbours, (const struct neighbours[]) { { 7, 0, false, 10, true } }, NULL, { RESIZES }, 1e-5F },
+    { "frames between neighbours, halved", neighbours, (const struct neighbours[]) { { 1, 0, false, 2, false } }, NULL, { RESIZES }, 0 },
     { "a mean that begins with the first frame", begun, (const struct begun[]) { { false, 0 } }, "S>=1", { { NULL, false, NULL } }, 0 },
     { "a mean that begins with the first frame, later", begun, (const struct begun[]) { { false, 2 } }, "S>=1", { { NULL, false, NULL } }, 0 },
     { "a GRU that begins with the first frame", begun, (const struct begun[]) { { true, 0 } }, "S>=1", { { NULL, false, NULL } }, 0 },

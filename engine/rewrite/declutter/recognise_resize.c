@@ -89,7 +89,7 @@ static bool counts(const struct graph *g, uint32_t w, const struct dim *to)
 }
 
 /* The ratio of whole numbers that 1 / scale stands for, of which Resize makes the same length. */
-#define TIMES_MAX 64
+#define TIMES_MAX 1024
 static bool is_ratio(const struct graph *g, float scale, struct resized *r)
 {
     for (int64_t num = 1, a, b; num <= TIMES_MAX; num++) {
