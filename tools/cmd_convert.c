@@ -30,7 +30,8 @@ static bool ends_with(const char *s, const char *end)
 /* A name that says another form than the one that is written. */
 static bool names_other_form(const char *to)
 {
-    static const char *const ends[] = { ".tflite", ".rill" };
+    static const char *const ends[] = { ".tflite", ".rill",    ".tar.bz2", ".tbz2",
+                                        ".tar.xz", ".tar.zst", ".zip",     ".7z" };
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (ends_with(to, ends[i]))
             return true;

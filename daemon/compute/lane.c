@@ -4,6 +4,7 @@
 #include "daemon/compute/pcm.h"
 #include "daemon/compute/resample.h"
 
+#define TABLE_LEAST_S 5 /* what stops a stream earlier is no table of positions */
 #define REC_RING 512
 #define MARK_RING 16
 #define PORTS_REC_RING 128
@@ -20,6 +21,7 @@ static void segment_begin(struct lane *l, uint64_t in_pos)
     l->out_limit = l->model_limit = UINT64_MAX;
     l->feed_at = l->feed_fill = 0;
     l->phase = FEED;
+    l->past_table = l->goes_on = false;
     bypass_segment_begin(l);
     l->lead_left = l->opts.align ? l->model->fill_samples : l->model->delay_samples;
 }
@@ -440,13 +442,15 @@ static enum lane_result segment_done(struct lane *l)
 {
     uint64_t end_pos = l->seg_in_pos + l->seg_in;
     bypass_gap_report(l, true);
+    if (l->past_table)
+        gap_record(l, l->unheard_from, end_pos, LANE_GAP_RESET);
     if (l->last_segment) {
         struct lane_rec r = { .kind = LANE_DONE, .pos = end_pos };
         ring_write(&l->recs, &r, 1);
         return LANE_ENDED;
     }
     struct lane_mark mark = { .next_pos = end_pos + l->drop_samples };
-    if (!l->drop_samples)
+    if (!l->drop_samples && !l->goes_on)
         ring_read(&l->marks, &mark, 1);
     if (!l->opts.align && l->opts.want_audio) {
         uint64_t lost = rate_rescale(l->delay_out_samples, l->opts.in_rate, l->opts.out_rate);
@@ -629,9 +633,39 @@ static void step_end(struct lane_step *t, uint32_t n_ran)
     l->missed_deadline = clock_now_ns() / 1000 > l->paced_us + l->pulse_us;
 }
 
-/* The model's stream stopped: the client gets an error, and the lane ends. */
+/* A recogniser alone that runs past the end of its table of positions: what it heard ends here, and
+ * it begins afresh behind the pulse that failed, which with what was in flight is a gap. False: it
+ * was something else, or audio and probabilities depend on it. */
+static bool table_ended(struct lane *l)
+{
+    const struct lane_model *m = l->model;
+    const uint64_t unheard =
+        m->lookahead_samples + (l->phase == FEED ? m->pulse_samples : bypass_pulse_fill(l));
+    if (l->ports || l->opts.want_audio || m->vad_out >= 0 || m->n_sink_ports != 1 ||
+        !port_is_recogniser(m->sink_ports[0].kind) ||
+        l->seg_fed < unheard + (uint64_t) TABLE_LEAST_S * m->rate)
+        return false;
+    l->past_table = true;
+    l->unheard_from = lane_pos_in(l, l->seg_fed - unheard);
+    l->goes_on = l->phase == FEED;
+    if (l->goes_on)
+        segment_end(l, false);
+    lane_sinks_end(&l->sinks, l->seg_fed - unheard);
+    l->feed_at = l->feed_fill = 0;
+    l->phase = DRAIN;
+    return true;
+}
+
+/* The model's stream stopped: it goes on after its table of positions, or else the client gets an
+ * error, and the lane ends. */
 static void step_fault(struct lane_step *t)
 {
+    if (t->lane->past_table) {
+        step_starved(t, RILL_END);
+        return;
+    }
+    if (table_ended(t->lane))
+        return;
     struct lane_rec r = { .kind = LANE_FAULT };
     ring_write(&t->lane->recs, &r, 1);
     *t->ret = LANE_ENDED;

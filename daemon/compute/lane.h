@@ -128,6 +128,9 @@ struct lane {
     size_t feed_at, feed_fill, feed_cap, chunk_cap, pulled_cap, resampled_cap;
     int phase;
     bool last_segment;
+    bool past_table,
+        goes_on;           /* the model ran past its table of positions; before the input's end */
+    uint64_t unheard_from; /* then: position of the first sample that it did not answer */
     uint64_t seg_in_pos, seg_out_pos; /* positions where the segment began */
     uint64_t seg_in, seg_fed, seg_emitted, seg_cut, seg_out, seg_vad;
     uint64_t out_limit, model_limit, lead_left;

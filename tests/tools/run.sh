@@ -147,6 +147,7 @@ expect 0 "cut off: its header promises more than the 128 frames" "$rill" denoise
 head -c 40 "$audio/noisy.wav" >"$dir/empty.wav"
 printf '\000\000\000\000' >>"$dir/empty.wav"
 expect 3 "holds no samples" "$rill" denoise "$dir/empty.wav" "$dir/x.wav"
+expect 2 "rill convert writes a folder of NNEF, or a file that ends in .tgz" "$rill" convert rill-denoise "$dir/x.tar.bz2"
 expect 3 "must end in .wav or .flac" "$rill" denoise "$audio/noisy.wav" "$dir/x.mp3"
 # a build folder that lies elsewhere knows where its sources are
 mkdir -p "$dir/elsewhere/tools"
