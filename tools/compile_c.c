@@ -107,28 +107,30 @@ static bool is_used(unsigned uses, unsigned by)
     return !by || uses & by;
 }
 
-/* `text` of every function that fills in what steps of those uses may call. */
-static void fills_write(FILE *f, const struct isa *isa, unsigned uses, const char *text)
+/* A line for every function that fills in what steps of those uses may call. */
+static void fills_write(FILE *f, const struct isa *isa, unsigned uses, const char *before,
+                        const char *behind)
 {
-    fprintf(f, text, "_pointwise_", isa->set);
+    static const char line[] = "%skern_fill%s%s%s\n";
+    fprintf(f, line, before, "_pointwise_", isa->set, behind);
 #define X(group, used_by)                                                                          \
     if (is_used(uses, used_by))                                                                    \
-        fprintf(f, text, "_" #group "_", isa->set);
+        fprintf(f, line, before, "_" #group "_", isa->set, behind);
     KERN_GROUPS(X)
 #undef X
     if (is_used(uses, KERN_USES_BYTES))
-        fprintf(f, text, "_q8_", isa->q8);
+        fprintf(f, line, before, "_q8_", isa->q8, behind);
     for (unsigned i = 0; i < 2 && isa->over[i].set; i++)
         if (is_used(uses, isa->over[i].uses))
-            fprintf(f, text, "_", isa->over[i].set);
+            fprintf(f, line, before, "_", isa->over[i].set, behind);
 }
 
 static void kernels_write(FILE *f, const struct isa *isa, unsigned uses)
 {
     fputs("\nstruct kern;\n", f);
-    fills_write(f, isa, uses, "void kern_fill%s%s(struct kern *k);\n");
+    fills_write(f, isa, uses, "void ", "(struct kern *k);");
     fputs("static void kernels_fill(struct kern *k)\n{\n", f);
-    fills_write(f, isa, uses, "    kern_fill%s%s(k);\n");
+    fills_write(f, isa, uses, "    ", "(k);");
     fputs("}\nstruct kern_built {\n    unsigned cpu;\n    void (*fill)(struct kern *k);\n};\n"
           "extern const struct kern_built kern_built[];\n"
           "const struct kern_built kern_built[] = { { 0, kernels_fill }, { 0, 0 } };\n",
