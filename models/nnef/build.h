@@ -158,6 +158,8 @@ const struct val *symbol_find(const struct builder *b, const char *name); /* NUL
 const struct nnef_fragment *fragment_find(const struct builder *b, const char *name);
 /* Whether the text declares a registry of tract. */
 bool speaks_tract(const struct builder *b);
+/* Whether tract, or what writes for it, wrote the text: an extension or its properties say so. */
+bool comes_of_tract(const struct builder *b);
 /* The registry that the text declares and the operator's name begins with; NULL: none. */
 const char *registry_of(const struct builder *b, const char *operator_name);
 

@@ -350,7 +350,7 @@ rill_status build_pool(const struct call *c, struct val *ret)
     if (!mean && ignore)
         return call_fail(c, RILL_UNSUPPORTED,
                          "'box' that is not normalised needs border = 'constant'");
-    TRY(spatial_border(c, &sp, max && !speaks_tract(c->b) ? "ignore" : "constant ignore", &x));
+    TRY(spatial_border(c, &sp, max && !comes_of_tract(c->b) ? "ignore" : "constant ignore", &x));
     unsigned n = spatial_attrs(&sp, attrs);
     attrs[n++] = (struct attr) ATTR_L("kernel_shape", sp.kernel, sp.n);
     if (!max)

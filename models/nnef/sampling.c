@@ -35,7 +35,7 @@ static const struct dim *plane_of(const struct call *c, const struct dim *const 
 
 static const char *own_borders(const struct call *c)
 {
-    return speaks_tract(c->b) ? "constant ignore" : "";
+    return comes_of_tract(c->b) ? "constant ignore" : "";
 }
 
 /* The largest of each window, and its place. */

@@ -93,6 +93,14 @@ bool speaks_tract(const struct builder *b)
     return x != NULL;
 }
 
+bool comes_of_tract(const struct builder *b)
+{
+    for (const struct nnef_extension *x = b->doc->extensions; x; x = x->next)
+        if (!strncmp(x->name, "tract_", 6))
+            return true;
+    return fragment_find(b, "tract_core_properties") != NULL;
+}
+
 const char *registry_of(const struct builder *b, const char *operator_name)
 {
     for (const struct nnef_extension *x = b->doc->extensions; x; x = x->next) {

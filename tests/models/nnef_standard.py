@@ -290,6 +290,10 @@ def pools():
                         ("max_pool(x, size = [1, 1, 9223372036854775807], dilation = [1, 1, 9])", "depends on its length"),
                         ("max_pool(x, size = [1, 1, 9223372036854775807], padding = [(0, 0), (0, 0), (1, 0)], border = 'ignore')", "MaxPool")):
         run("refused: " + text, graph(head + f"y = {text};"), {}, {}, refused=words)
+    for extension in ("", "extension tract_registry tract_core;\n", "extension tract_symbol S;\n", "fragment tract_core_properties() -> (p: scalar)\n{ p = 1.0; }\n"):
+        run("a border of zeros, and one of tract: " + extension, extension + graph("x = external<scalar>(shape = [1, 1, 2]); "
+            "y = max_pool(x, size = [1, 1, 2], padding = [(0, 0), (0, 0), (1, 0)], border = 'constant');"), {"x": ("f", (1, 1, 2), [-2.0, -1.0])},
+            {"y": ("f", (1, 1, 2), [-2.0 if extension else 0.0, -1.0])})
     run("places of a stream", graph(head + "y = argmax_pool(x, size = [1, 1, 3], padding = [(0, 0), (0, 0), (0, 0)]);"), {}, {},
         command=("bench", "--pulse", "6"), refused="MaxPool")
 
