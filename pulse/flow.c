@@ -43,22 +43,45 @@ bool flow_fill_same(const struct tensor *a, const struct tensor *b)
         (a && b && a->type == b->type && !memcmp(a->data, b->data, dtype_bytes(a->type)));
 }
 
-void flow_unpad(const struct pulser *p, uint32_t src_wire, struct flow *f, struct flow_window *w)
+/* Windows with pads of their own over what is padded by other frames. */
+static rill_status unpad_joined(struct pulser *p, const struct node *n, struct flow *f,
+                                struct flow_window *w)
 {
-    const struct padded *q = &p->padded[src_wire];
+    const uint32_t src_wire = n->in[0];
+    if (w->before < 0 || w->after < 0 || !padded_joins(p, src_wire, w->after))
+        return RILL_OK;
+    struct padded *q = arena_copy(p->arena, &p->padded[src_wire], sizeof *q);
+    if (!q)
+        return pulser_no_memory(p);
+    TRY(padded_join(p, n, q, w->before, w->after, w->fill));
+    const struct offset at = f->sf.at;
+    *f = q->inner;
+    f->sf.at = at;
+    w->before = w->after = 0;
+    w->copies = q;
+    return RILL_OK;
+}
+
+rill_status flow_unpad(struct pulser *p, const struct node *n, struct flow *f,
+                       struct flow_window *w)
+{
+    const struct padded *q = &p->padded[n->in[0]];
     const bool bare = w->before == 0 && w->after == 0;
     struct flow inner = q->inner;
     const bool copies = q->mode != PULSE_PAD_CONSTANT;
-    if (!q->is || (!bare && (copies || !flow_fill_same(q->fill, w->fill))))
-        return;
+    if (!q->is)
+        return RILL_OK;
+    if (!bare && (copies || !flow_fill_same(q->fill, w->fill)))
+        return unpad_joined(p, n, f, w);
     inner.sf.at = f->sf.at;
     *f = inner;
     w->copies = copies ? q : NULL;
     if (copies)
-        return;
+        return RILL_OK;
     w->before += q->before;
     w->after += q->after;
     w->fill = q->fill;
+    return RILL_OK;
 }
 
 /* ---- history ---- */

@@ -107,22 +107,6 @@ static const struct padded *padded_inputs(const struct pulser *p, const struct n
     return earlier ? first : NULL;
 }
 
-/* The `frames` frames that pad a sequence, as a wire: those given, or of its fill. */
-static rill_status pad_frames(struct pulser *p, const struct node *n, const struct padded *q,
-                              int64_t frames, uint32_t given, uint32_t *ret)
-{
-    const struct tensor *t = NULL;
-    struct fact f = *pulser_dst_fact(p, q->inner.wire);
-    *ret = given;
-    if (frames == 0 || q->mode == PULSE_PAD_VALUES)
-        return RILL_OK;
-    f.value = NULL;
-    f.shape[q->inner.sf.axis] = dim_int(p->dst->dims, frames);
-    TRY(pulser_full(p, n->name, &f, q->fill, &t));
-    *ret = graph_add_const(p->dst, n->name, t);
-    return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
-}
-
 enum { PART_HEAD, PART_INNER, PART_TAIL, N_PARTS };
 
 static rill_status part_of(struct pulser *p, const struct node *n, const struct padded *q,
@@ -130,8 +114,8 @@ static rill_status part_of(struct pulser *p, const struct node *n, const struct 
 {
     *ret = q->inner.wire;
     if (part == PART_HEAD)
-        return pad_frames(p, n, q, q->before, q->head, ret);
-    return part == PART_TAIL ? pad_frames(p, n, q, q->after, q->tail, ret) : RILL_OK;
+        return padded_frames(p, n, q, q->before, q->head, ret);
+    return part == PART_TAIL ? padded_frames(p, n, q, q->after, q->tail, ret) : RILL_OK;
 }
 
 /* n on one part of its padded inputs. */

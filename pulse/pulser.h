@@ -3,6 +3,7 @@
  *
  *   pulser.c            facts of wires; nodes, states and constants of the pulsed graph
  *   flow.c              delays, histories, masks, padding, windows, alignment
+ *   pads.c              what pads a sequence, as frames
  *   tracks.c            where axes lie before and behind an op
  *   places.c            what depends on positions alone, where somebody looks at it
  *   bands.c             which keys masks show
@@ -255,6 +256,18 @@ struct padded {
     uint32_t head, tail; /* of VALUES */
 };
 
+/* The `frames` frames that pad a sequence at one of its ends, as a dst wire: those given, or of its
+ * fill. */
+rill_status padded_frames(struct pulser *p, const struct node *n, const struct padded *q,
+                          int64_t frames, uint32_t given, uint32_t *ret);
+/* Whether frames of a constant around the padded sequence, `after` of them behind it, may be joined
+ * to those that pad it, and what reads windows of it is earlier then. */
+bool padded_joins(const struct pulser *p, uint32_t src_wire, int64_t after);
+/* q, which is padded by frames of one number or by given ones, is padded by as many more, of fill,
+ * for node n. */
+rill_status padded_join(struct pulser *p, const struct node *n, struct padded *q, int64_t before,
+                        int64_t after, const struct tensor *fill);
+
 /* Takes the flow of a wire, that in front of a pad of zeros where there is one; ret_before and
  * ret_after: its frames. It lies where the padded sequence was found to lie: what was padded is
  * windows over that, whatever is between. */
@@ -270,9 +283,10 @@ struct flow_window {
     const struct padded *copies; /* NULL, or what pads the sequence, beside which there is none */
 };
 
-/* Windows w over f, which is the flow of src_wire, become wider ones over what was padded there,
- * unless they have pads of another fill. Offsets are those that f has. */
-void flow_unpad(const struct pulser *p, uint32_t src_wire, struct flow *f, struct flow_window *w);
+/* Windows w over f, the flow of input 0 of n, become wider ones over what was padded there, unless
+ * they have pads beside copies of frames. Offsets are those that f has. */
+rill_status flow_unpad(struct pulser *p, const struct node *n, struct flow *f,
+                       struct flow_window *w);
 
 /* f->wire gets exactly the (pulse/stride - 1)*stride + span + 1 frames that one run's windows
  * cover, f->sf becomes that of the output frames. */

@@ -121,26 +121,26 @@ static const struct tensor *fill_unless_zero(const struct tensor *t)
 
 /* What windows over the padded sequence read, where it is padded with one number. Pads of a padded
  * sequence add up. */
-static void padded_note(struct pulser *p, const struct node *n, const struct flow *f,
-                        const struct flow_pad *pad)
+static rill_status padded_note(struct pulser *p, const struct node *n, const struct flow *f,
+                               const struct flow_pad *pad)
 {
     const struct padded *q = &p->padded[n->in[0]];
     const struct tensor *fill = fill_unless_zero(pad->fill);
+    const bool constant = pad->mode == PULSE_PAD_CONSTANT && f->wire == p->map[n->in[0]];
     struct padded all = {
         true, *f, pad->before, pad->after, fill, pad->mode, WIRE_NONE, WIRE_NONE
     };
-    if (q->is && q->mode == PULSE_PAD_CONSTANT && f->wire == p->map[n->in[0]] &&
-        pad->mode == PULSE_PAD_CONSTANT &&
-        (flow_fill_same(q->fill, fill) || (pad->before == 0 && pad->after == 0)))
-        all = (struct padded) { true,
-                                q->inner,
-                                q->before + pad->before,
-                                q->after + pad->after,
-                                q->fill,
-                                PULSE_PAD_CONSTANT,
-                                WIRE_NONE,
-                                WIRE_NONE };
+    if (constant && q->is && q->mode == PULSE_PAD_CONSTANT &&
+        (flow_fill_same(q->fill, fill) || (pad->before == 0 && pad->after == 0))) {
+        all = *q;
+        all.before += pad->before;
+        all.after += pad->after;
+    } else if (constant && padded_joins(p, n->in[0], pad->after)) {
+        all = *q;
+        TRY(padded_join(p, n, &all, pad->before, pad->after, fill));
+    }
     p->padded[n->out[0]] = all;
+    return RILL_OK;
 }
 
 rill_status rule_pad(struct pulser *p, const struct node *n)
@@ -171,7 +171,7 @@ rill_status rule_pad(struct pulser *p, const struct node *n)
     }
     TRY(pad_others(p, n, &pads, t, &f.wire));
     if (pad.before >= 0 && pads.least[t] >= 0 && (pad.mode == PULSE_PAD_CONSTANT || pad.before))
-        padded_note(p, n, &f, &pad);
+        TRY(padded_note(p, n, &f, &pad));
     TRY(flow_pad(p, n, &f, &pad));
     return pulser_bind(p, n, 0, f.wire, &f.sf);
 }

@@ -148,7 +148,7 @@ static rill_status gather_windows(struct pulser *p, const struct node *n, struct
     TRY(frames_inside(p, n, f, low + span, e->step[time]));
     offset_frames(&f->sf, -low, 0, span + 1, e->step[time]);
     w = (struct flow_window) { .before = -low, .span = span, .stride = e->step[time] };
-    flow_unpad(p, n->in[0], f, &w);
+    TRY(flow_unpad(p, n, f, &w));
     TRY(flow_windows(p, n, f, &w));
     TRY(window_indices(p, n, e, time, f->sf.pulse, low, &in[1]));
     in[0] = f->wire;

@@ -150,7 +150,7 @@ static rill_status conv_rule(struct pulser *p, const struct node *n, const struc
     if (w.span == 0 && w.stride == 1 && w.before == 0 && w.after == 0)
         return conv_frames(p, n);
     offset_windows(&f.sf, w.before, w.after, w.span + 1, w.stride);
-    flow_unpad(p, n->in[0], &f, &w);
+    TRY(flow_unpad(p, n, &f, &w));
     return windowed_emit(p, n, &s, &f, &w);
 }
 
@@ -194,10 +194,9 @@ static rill_status pool_read(struct pulser *p, const struct node *n, struct pool
 }
 
 /* Windows of ceil_mode end where what they read ends. */
-static void pool_unpad(const struct pulser *p, const struct node *n, struct pool *q)
+static rill_status pool_unpad(struct pulser *p, const struct node *n, struct pool *q)
 {
-    if (!window_attr_of(n)->ceil_mode)
-        flow_unpad(p, n->in[0], &q->f, &q->w);
+    return window_attr_of(n)->ceil_mode ? RILL_OK : flow_unpad(p, n, &q->f, &q->w);
 }
 
 /* What no maximum is made of, in the type of w. NULL: no memory. */
@@ -220,7 +219,7 @@ rill_status rule_max_pool(struct pulser *p, const struct node *n)
     q.w.fill = least_of(p, q.f.wire);
     if (!q.w.fill)
         return pulser_no_memory(p);
-    pool_unpad(p, n, &q);
+    TRY(pool_unpad(p, n, &q));
     return windowed_emit(p, n, &q.s, &q.f, &q.w);
 }
 
@@ -231,7 +230,7 @@ rill_status rule_lp_pool(struct pulser *p, const struct node *n)
     TRY(pool_read(p, n, &q, &done));
     if (done)
         return RILL_OK;
-    pool_unpad(p, n, &q);
+    TRY(pool_unpad(p, n, &q));
     return windowed_emit(p, n, &q.s, &q.f, &q.w);
 }
 
@@ -286,7 +285,7 @@ rill_status rule_average_pool(struct pulser *p, const struct node *n)
     bool whole = pool_attr_of(n)->count_include_pad && !window_attr_of(n)->ceil_mode;
     if (!whole && (q.w.before > 0 || q.w.after > 0))
         return average_counted(p, n, &q);
-    pool_unpad(p, n, &q);
+    TRY(pool_unpad(p, n, &q));
     return windowed_emit(p, n, &q.s, &q.f, &q.w);
 }
 
@@ -535,7 +534,7 @@ rill_status rule_frame(struct pulser *p, const struct node *n)
     offset_frames(&f.sf, before, 0, size, hop);
     offset_of_source(p, n, &f.sf);
     if (drops)
-        flow_unpad(p, n->in[0], &f, &w);
+        TRY(flow_unpad(p, n, &f, &w));
     TRY(flow_windows(p, n, &f, &w));
     TRY(pulser_attr_copy(p, n, list, 2, &attr));
     TRY(pulser_emit(p, n->op, n->name, attr, &f.wire, 1, &out, 1));
@@ -564,7 +563,7 @@ rill_status rule_stft(struct pulser *p, const struct node *n)
     uint32_t in[4] = { 0 }, out;
     struct flow_window w = { .span = size - 1, .stride = step };
     offset_frames(&f.sf, 0, 0, size, step);
-    flow_unpad(p, n->in[STFT_SIGNAL], &f, &w);
+    TRY(flow_unpad(p, n, &f, &w));
     TRY(flow_windows(p, n, &f, &w));
     in[0] = f.wire;
     for (unsigned i = 1; i < n->n_in; i++)

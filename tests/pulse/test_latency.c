@@ -263,6 +263,7 @@ static void test_fronts(void)
         "2: concat l=2 r=2; conv k=5",
         "2: pad mode=0 l=3; pad mode=0 l=2; conv k=6",
         "2: pad mode=1 l=2 r=1; glu; conv k=4",
+        "2: pad mode=0 l=3; glu; pad mode=0 l=2; conv k=6",
         "2: pad mode=2 l=2 r=1; glu; conv k=4",
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
@@ -345,6 +346,17 @@ static void layers_between(struct gb *b, const void *ctx)
     gb_output(b, x);
 }
 
+/* Pads of other frames around what is padded: the convolution's own, or a Pad of zeros. */
+static void pads_around(struct gb *b, const void *ctx)
+{
+    const bool own = ctx != NULL;
+    uint32_t x = gb_pad(b, gb_input(b, "x", 3, 1, 2, GB_TIME), 3, 2, "constant", 2, 1);
+    x = GB(b, "Cos", "", x);
+    if (!own)
+        x = gb_pad(b, x, 3, 2, "constant", 1, 2);
+    gb_output(b, GB(b, "Conv", own ? "pads=1,2" : "", x, gb_weights(b, 3, 2, 2, 5)));
+}
+
 /* The same of copies of frames. */
 static void layer_of_copies(struct gb *b, const void *ctx)
 {
@@ -386,6 +398,8 @@ static void test_reads(void)
                  { "halves", halves, NULL },
                  { "layers between", layers_between, front },
                  { "layers between ends", layers_between, ends },
+                 { "pads around pads", pads_around, NULL },
+                 { "own pads around pads", pads_around, front },
                  { "a layer of edges", layer_of_copies, "edge" },
                  { "faint", faint, NULL },
                  { "faint end", faint_end, NULL } };

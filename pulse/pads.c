@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* What pads a sequence, as frames. */
+#include "engine/ops/clock.h"
+#include "pulse/pulser.h"
+
+rill_status padded_frames(struct pulser *p, const struct node *n, const struct padded *q,
+                          int64_t frames, uint32_t given, uint32_t *ret)
+{
+    const struct tensor *t = NULL;
+    struct fact f = *pulser_dst_fact(p, q->inner.wire);
+    *ret = given;
+    if (frames == 0 || q->mode == PULSE_PAD_VALUES)
+        return RILL_OK;
+    f.value = NULL;
+    f.shape[q->inner.sf.axis] = dim_int(p->dst->dims, frames);
+    TRY(pulser_full(p, n->name, &f, q->fill, &t));
+    *ret = graph_add_const(p->dst, n->name, t);
+    return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
+}
+
+/* Frames of a, and behind them those of b; WIRE_NONE: none. */
+static rill_status frames_join(struct pulser *p, const struct node *n, int axis, uint32_t a,
+                               uint32_t b, uint32_t *ret)
+{
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = axis };
+    const uint32_t in[2] = { a, b };
+    *ret = a == WIRE_NONE ? b : a;
+    return a == WIRE_NONE || b == WIRE_NONE
+        ? RILL_OK
+        : pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, ret);
+}
+
+bool padded_joins(const struct pulser *p, uint32_t src_wire, int64_t after)
+{
+    const struct padded *q = &p->padded[src_wire];
+    const struct stream_fact *s = &q->inner.sf;
+    struct dims *ds = p->dst->dims;
+    if (!q->is || q->mode == PULSE_PAD_EDGE || q->mode == PULSE_PAD_REFLECT ||
+        s->delay - q->before >= p->sf[src_wire].delay)
+        return false;
+    return after == 0 || q->after == 0 ||
+        dim_add_int(ds, s->length, q->before + q->after) == p->sf[src_wire].length;
+}
+
+rill_status padded_join(struct pulser *p, const struct node *n, struct padded *q, int64_t before,
+                        int64_t after, const struct tensor *fill)
+{
+    struct padded outer = *q;
+    const int axis = q->inner.sf.axis;
+    uint32_t head, tail, first, last;
+    outer.mode = PULSE_PAD_CONSTANT;
+    outer.fill = fill;
+    TRY(padded_frames(p, n, q, q->before, q->head, &head));
+    TRY(padded_frames(p, n, q, q->after, q->tail, &tail));
+    TRY(padded_frames(p, n, &outer, before, WIRE_NONE, &first));
+    TRY(padded_frames(p, n, &outer, after, WIRE_NONE, &last));
+    TRY(frames_join(p, n, axis, first, head, &q->head));
+    TRY(frames_join(p, n, axis, tail, last, &q->tail));
+    q->before += before;
+    q->after += after;
+    q->mode = PULSE_PAD_VALUES;
+    q->fill = NULL;
+    return RILL_OK;
+}
