@@ -96,7 +96,8 @@ static void entry_print(const char *name, const struct model_conf *c, const char
                                         c->info.sample_rate ? json_integer(c->info.sample_rate)
                                                             : json_null(),
                                         "licence", c->info.licence, "weights_bytes",
-                                        (json_int_t) weights_bytes(c), "present", where != NULL,
+                                        (json_int_t) weights_bytes(c), "present",
+                                        where || !c->n_weights, /* or built in */
                                         "summary", c->info.summary));
         return;
     }

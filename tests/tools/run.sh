@@ -182,6 +182,8 @@ expect 3 "speech probabilities" "$rill" vad -m wiener "$audio/noisy.wav" "$dir/x
 expect 0 "wiener.*built in" "$rill" models
 expect 0 "rill-denoise.*built in" "$rill" models
 expect 0 '"name": "gtcrn"' "$rill" models --json
+good "what is built in is present, what is to be fetched is not" sh -c "'$rill' models --json | tr -d '\n' >'$dir/models' &&
+    grep -q '\"name\": \"rill-denoise\",[^}]*\"present\": true' '$dir/models' && grep -q '\"name\": \"silero_v6\",[^}]*\"present\": false' '$dir/models'"
 expect 0 "^silero_v6 .*to fetch, 2.3 MB" "$rill" models
 expect 0 "^ml_kws_gru_s .*from a folder" "$rill" models
 expect 3 "no model 'nosuch'" "$rill" models get nosuch
