@@ -325,7 +325,7 @@ rill_status swap_last(const struct call *c, uint32_t x, uint32_t *ret);
 
 /* Windows over the spatial axes, those from 2 on. */
 struct spatial {
-    unsigned n;
+    unsigned n, front; /* axes; those before them, of which full lists say 1 */
     int64_t kernel[RANK_MAX], stride[RANK_MAX], dilation[RANK_MAX], pads[2 * RANK_MAX];
     bool same; /* padding is left to "keeps the size" */
     const char *border;
@@ -334,7 +334,8 @@ struct spatial {
 /* What a call says of them; without the kernel, whose size spatial_list reads where it is given. */
 rill_status spatial_read(const struct call *c, uint32_t x, struct spatial *sp);
 /* A list with one entry per spatial axis, or per axis with ones in front; empty: all ones. */
-rill_status spatial_list(const struct call *c, const char *name, unsigned n_spatial, int64_t *ret);
+rill_status spatial_list(const struct call *c, const char *name, const struct spatial *sp,
+                         int64_t *ret);
 /* A border that is not of those in `own` stands in front of x, which is padded; own ones are the
  * op's, without pads there are none. */
 rill_status spatial_border(const struct call *c, struct spatial *sp, const char *own, uint32_t *x);

@@ -81,10 +81,8 @@ static const char norms[] =
     "0.0, epsilon: scalar = 0.0)\n"
     "-> (y: tensor<scalar>) { y = local_variance_normalization(local_mean_normalization(input, "
     "size), size, bias, epsilon); }\n"
-    /* Means over windows of channels, too: they are a spatial axis here. */
-    "fragment rill_box(x: tensor<scalar>, size: integer[]) -> (y: tensor<scalar>)\n"
-    "{ y = squeeze(box(unsqueeze(x, axes = [1]), size = [size[0], 1] + size[1 :], normalize = "
-    "true), axes = [1]); }\n";
+    "fragment rill_box(x: tensor<scalar>, size: integer[]) -> (y: tensor<scalar>) { y = box(x, "
+    "size = size, normalize = true); }\n";
 
 /* What a quantised tensor stands for, in numbers (the standard, 5.4). */
 static const char quantisers[] =

@@ -38,21 +38,23 @@ rill_status build_matmul(const struct call *c, struct val *ret)
 
 /* ---- windows over the spatial axes ---- */
 
-rill_status spatial_list(const struct call *c, const char *name, unsigned n_spatial, int64_t *ret)
+rill_status spatial_list(const struct call *c, const char *name, const struct spatial *sp,
+                         int64_t *ret)
 {
     int64_t v[RANK_MAX];
     unsigned n;
     TRY(arg_ints(c, name, v, RANK_MAX, &n));
-    unsigned skip = n == n_spatial + 2 ? 2 : 0;
-    if (n != 0 && n - skip != n_spatial)
+    unsigned skip = n == sp->n + sp->front ? sp->front : 0;
+    if (n != 0 && n - skip != sp->n)
         return call_fail(c, RILL_MALFORMED,
                          "'%s': argument '%s' has %u entries for %u spatial axes", c->e->text, name,
-                         n, n_spatial);
-    if (skip && (v[0] != 1 || v[1] != 1))
-        return call_fail(c, RILL_UNSUPPORTED,
-                         "'%s': argument '%s' must be 1 for the batch and channel axes", c->e->text,
-                         name);
-    for (unsigned i = 0; i < n_spatial; i++)
+                         n, sp->n);
+    for (unsigned i = 0; i < skip; i++)
+        if (v[i] != 1)
+            return call_fail(c, RILL_UNSUPPORTED,
+                             "'%s': argument '%s' must be 1 for the batch and channel axes",
+                             c->e->text, name);
+    for (unsigned i = 0; i < sp->n; i++)
         ret[i] = n ? v[skip + i] : 1;
     return RILL_OK;
 }
@@ -64,7 +66,7 @@ static rill_status spatial_pads(const struct call *c, struct spatial *sp)
     sp->same = list.kind == VAL_LIST && list.n == 0;
     if (sp->same)
         return RILL_OK;
-    unsigned skip = list.kind == VAL_LIST && list.n == sp->n + 2 ? 2 : 0;
+    unsigned skip = list.kind == VAL_LIST && list.n == sp->n + sp->front ? sp->front : 0;
     if (list.kind != VAL_LIST || list.n - skip != sp->n)
         return call_fail(c, RILL_MALFORMED,
                          "'%s': padding needs a pair (before, after) for each of %u spatial axes",
@@ -81,19 +83,25 @@ static rill_status spatial_pads(const struct call *c, struct spatial *sp)
     return RILL_OK;
 }
 
+/* sp: how many axes there are, and in front of them */
+static rill_status spatial_lists(const struct call *c, struct spatial *sp)
+{
+    TRY(arg_text(c, "border", &sp->border));
+    TRY(spatial_list(c, "stride", sp, sp->stride));
+    TRY(spatial_list(c, "dilation", sp, sp->dilation));
+    return spatial_pads(c, sp);
+}
+
 rill_status spatial_read(const struct call *c, uint32_t x, struct spatial *sp)
 {
     int rank = wire_fact(c->s, x)->rank;
-    *sp = (struct spatial) { .n = rank > 2 ? (unsigned) rank - 2 : 0 };
+    *sp = (struct spatial) { .n = rank > 2 ? (unsigned) rank - 2 : 0, .front = 2 };
     if (rank < 3)
         return call_fail(
             c, RILL_MALFORMED,
             "'%s': input of rank %d, expected batch, channels and at least one more axis",
             c->e->text, rank);
-    TRY(arg_text(c, "border", &sp->border));
-    TRY(spatial_list(c, "stride", sp->n, sp->stride));
-    TRY(spatial_list(c, "dilation", sp->n, sp->dilation));
-    return spatial_pads(c, sp);
+    return spatial_lists(c, sp);
 }
 
 /* Places that a window spans; false: more than can be counted. */
@@ -302,7 +310,7 @@ rill_status build_debox(const struct call *c, struct val *ret)
     TRY(arg_wire(c, "input", &in[0]));
     TRY(spatial_read(c, in[0], &sp));
     TRY(border_none(c, &sp));
-    TRY(spatial_list(c, "size", sp.n, sp.kernel));
+    TRY(spatial_list(c, "size", &sp, sp.kernel));
     TRY(arg_bool(c, "normalize", &mean));
     TRY(fixed_dim(c, in[0], 1, &channels));
     shape.rank = (int) sp.n + 2;
@@ -334,16 +342,44 @@ static rill_status scale_by_volume(const struct call *c, const struct spatial *s
     return call_node(c, "Mul", NULL, 0, in, 2, ret);
 }
 
+/* Windows over channels or over the batch, too: those are spatial axes behind ones that are put in
+ * front; *ret_added: where. */
+static rill_status pool_axes(const struct call *c, uint32_t *x, struct spatial *sp,
+                             int64_t ret_added[2], unsigned *ret_n)
+{
+    struct val size;
+    TRY(arg_val(c, "size", &size));
+    const unsigned rank = (unsigned) wire_fact(c->s, *x)->rank;
+    const bool all = size.kind == VAL_LIST && size.n == rank;
+    bool wide[2] = { false, false };
+    for (unsigned k = 0; all && k < 2 && k < rank; k++)
+        wide[k] = size.list[k].kind != VAL_INT || size.list[k].i != 1;
+    *ret_n = !all || (rank > 2 && !wide[0] && !wide[1]) ? 0 : rank < 3 || wide[0] ? 2 : 1;
+    if (*ret_n == 0)
+        return spatial_read(c, *x, sp);
+    if (rank + *ret_n > RANK_MAX)
+        return call_fail(c, RILL_LIMIT, "'%s': windows over %u axes", c->e->text, rank);
+    ret_added[0] = 2 - (int64_t) *ret_n;
+    ret_added[1] = 1;
+    uint32_t in[2] = { *x, 0 };
+    TRY(const_i64(c->b, c->s->g, ret_added, *ret_n, &in[1]));
+    TRY(call_node(c, "Unsqueeze", NULL, 0, in, 2, x));
+    *sp = (struct spatial) { .n = rank + *ret_n - 2, .front = 2 - *ret_n };
+    return spatial_lists(c, sp);
+}
+
 /* Zeros around count in a maximum, too; in texts of tract they do not. */
 rill_status build_pool(const struct call *c, struct val *ret)
 {
     struct spatial sp;
     struct attr attrs[6];
-    uint32_t x, y;
+    uint32_t x, y, in[2];
+    int64_t added[2];
+    unsigned n_added;
     bool box = !strcmp(c->row->op, "Box"), max = !strcmp(c->row->op, "MaxPool"), mean = true;
     TRY(arg_wire(c, "input", &x));
-    TRY(spatial_read(c, x, &sp));
-    TRY(spatial_list(c, "size", sp.n, sp.kernel));
+    TRY(pool_axes(c, &x, &sp, added, &n_added));
+    TRY(spatial_list(c, "size", &sp, sp.kernel));
     if (box)
         TRY(arg_bool(c, "normalize", &mean));
     bool ignore = !strcmp(sp.border, "ignore");
@@ -358,6 +394,11 @@ rill_status build_pool(const struct call *c, struct val *ret)
     TRY(call_node(c, max ? "MaxPool" : "AveragePool", attrs, n, &x, 1, &y));
     if (!mean)
         TRY(scale_by_volume(c, &sp, y, &y));
+    if (n_added) {
+        in[0] = y;
+        TRY(const_i64(c->b, c->s->g, added, n_added, &in[1]));
+        TRY(call_node(c, "Squeeze", NULL, 0, in, 2, &y));
+    }
     *ret = val_of_wire(y);
     return RILL_OK;
 }

@@ -46,7 +46,7 @@ static rill_status largest(const struct call *c, uint32_t out[2])
     uint32_t x, place[2];
     TRY(arg_wire(c, "input", &x));
     TRY(spatial_read(c, x, &sp));
-    TRY(spatial_list(c, "size", sp.n, sp.kernel));
+    TRY(spatial_list(c, "size", &sp, sp.kernel));
     TRY(spatial_border(c, &sp, own_borders(c), &x));
     unsigned n = spatial_attrs(&sp, attrs);
     attrs[n++] = (struct attr) ATTR_L("kernel_shape", sp.kernel, sp.n);
@@ -96,7 +96,7 @@ rill_status build_sample(const struct call *c, struct val *ret)
     uint32_t x, index, in[2], y;
     TRY(arg_wire(c, "input", &x));
     TRY(spatial_read(c, x, &sp));
-    TRY(spatial_list(c, "size", sp.n, sp.kernel));
+    TRY(spatial_list(c, "size", &sp, sp.kernel));
     TRY(places_read(c, x, &index));
     TRY(spatial_border(c, &sp, own_borders(c), &x));
     TRY(flatten(c, x, &in[0]));
@@ -143,7 +143,7 @@ static rill_status spread_read(const struct call *c, uint32_t x, struct spread *
     const struct fact *f = wire_fact(c->s, x);
     unsigned n;
     TRY(spatial_read(c, x, &s->sp));
-    TRY(spatial_list(c, "size", s->sp.n, s->sp.kernel));
+    TRY(spatial_list(c, "size", &s->sp, s->sp.kernel));
     TRY(arg_dims(c, "output_shape", s->shape, RANK_MAX, &n));
     if (n && (int) n != f->rank)
         return call_fail(c, RILL_MALFORMED, "'%s': output_shape has %u entries, expected %d",

@@ -122,7 +122,6 @@ def formulas():
     run("quantised between", graph(ext + "y = linear_quantize(x, -0.5, 0.5, bits = 4);"), ins, {"y": ("f", (2, 3, 4), q)})
     q = [math.copysign(2.0 ** half_even(max(-3, min(0, math.log2(abs(v))))), v) for v in x]
     run("quantised by powers", graph(ext + "y = logarithmic_quantize(x, 1.0, bits = 2);"), ins, {"y": ("f", (2, 3, 4), q)})
-    run("box over the batch", graph(ext + "y = local_mean_normalization(x, size = [2, 1, 1]);"), {}, {}, refused="must be 1 for the batch")
 
 
 def dialect():

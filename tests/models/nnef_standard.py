@@ -298,6 +298,24 @@ def pools():
         command=("bench", "--pulse", "6"), refused="MaxPool")
 
 
+def wide():
+    """Windows over channels, over the batch, and of tensors without either."""
+    x = rand(2, 3, 4)
+    over = lambda at, f: f([x[b, c, t] for b in (at[0], at[0] + 1) for c in range(at[1] - 1, at[1] + 2) for t in (at[2],) if b < 2 and 0 <= c < 3])  # noqa: E731
+    one("box", "box(x, size = [2, 3, 1])", x, made(x.shape, lambda at: over(at, sum)))
+    one("max_pool", "max_pool(x, size = [2, 3, 1], border = 'ignore')", x, made(x.shape, lambda at: over(at, max)))
+    one("avg_pool", "avg_pool(x, size = [1, 3, 1], border = 'ignore', padding = [(0, 0), (0, 0), (0, 0)])", x,
+        made((2, 1, 4), lambda at: sum(x[at[0], c, at[2]] for c in range(3)) / 3))
+    y = rand(2, 6, 3, 2)
+    one("max_pool", "max_pool(x, size = [1, 2, 1, 2], stride = [1, 2, 1, 2], padding = [(0, 0), (0, 0), (0, 0), (0, 0)])", y,
+        made((2, 3, 3, 1), lambda at: max(y[at[0], 2 * at[1] + c, at[2], t] for c in range(2) for t in range(2))))
+    z = rand(3, 4)
+    one("box", "box(x, size = [1, 2], stride = [1, 2], normalize = true)", z, made((3, 2), lambda at: (z[at[0], 2 * at[1]] + z[at[0], 2 * at[1] + 1]) / 2))
+    one("rms_pool", "rms_pool(x, size = [3, 1], border = 'ignore')", z,
+        made((3, 4), lambda at: math.sqrt((lambda v: sum(a * a for a in v) / len(v))([z[k, at[1]] for k in range(at[0] - 1, at[0] + 2) if 0 <= k < 3]))))
+    one("conv", "conv(x, x, stride = [1, 2, 1])", x, x, refused="argument 'stride' must be 1 for the batch and channel axes")
+
+
 def spread():
     """What is done for each window put back: the transpose of conv and box."""
     x, f = rand(1, 2, 5), rand(2, 3, 3)
@@ -365,6 +383,7 @@ elementwise()
 reductions()
 moved()
 pools()
+wide()
 spread()
 updated()
 refused()
