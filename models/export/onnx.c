@@ -601,8 +601,13 @@ static rill_status onnx_node_write(struct onnx_writer *w, const struct node *n)
     TRY(node_new(w, n->op->name, node_name(w, n), n->n_in, n->n_out, &to));
     for (unsigned i = 0; i < n->n_in; i++)
         to->input[i] = text_of(n->in[i] == WIRE_NONE ? "" : w->name[n->in[i]]);
-    for (unsigned i = 0; i < n->n_out; i++)
-        to->output[i] = text_of(n->out[i] == WIRE_NONE ? "" : w->name[n->out[i]]);
+    for (unsigned i = 0; i < n->n_out; i++) {
+        const char *name = n->out[i] != WIRE_NONE ? w->name[n->out[i]]
+            : output_is_optional(n, i)            ? ""
+                                                  : name_new(w);
+        TRY_MEMORY(w, name);
+        to->output[i] = text_of(name);
+    }
     return attributes_write(w, to, n);
 }
 

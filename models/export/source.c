@@ -31,3 +31,11 @@ rill_status graph_as_read(struct graph *ret, const struct graph *g, struct arena
             port_put(&ret->wires[ret->outputs[i]], &g->wires[g->outputs[i]].fact);
     return RILL_OK;
 }
+
+bool output_is_optional(const struct node *n, unsigned i)
+{
+    static const enum op_id all[] = { OP_GRU, OP_LSTM, OP_RNN },
+                            none[] = { OP_TOPK, OP_SPLIT, OP_DYNAMIC_QUANTIZE_LINEAR };
+    return node_is_among(n, all, sizeof all / sizeof *all) ||
+        (i > 0 && !node_is_among(n, none, sizeof none / sizeof *none));
+}

@@ -40,6 +40,9 @@ struct writer {
  * ports have the sizes that they have in g. Borrows from g; what is made lives in a. */
 rill_status graph_as_read(struct graph *ret, const struct graph *g, struct arena *a,
                           rill_error *reterr);
+/* An output that nobody reads may lack a name: all of recurrent ops, of others those behind the
+ * first but where the standard wants each. */
+bool output_is_optional(const struct node *n, unsigned i);
 
 /* ---- attrs.c ---- */
 

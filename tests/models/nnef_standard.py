@@ -5,10 +5,12 @@
 import itertools
 import math
 import os
+import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from nnef_case import ROLL, check, finish, floats, graph, rolled, run  # noqa: E402
+from nnef_case import RILL, ROLL, check, finish, floats, graph, rolled, run  # noqa: E402
 
 # Sections 4.1 to 4.6 of the standard, 1.0.5.
 STANDARD = """external variable constant update
@@ -372,6 +374,40 @@ def updated():
         command=("bench", "--pulse", "5"), refused="changes once in a run")
 
 
+def fields(data):
+    """Numbers and contents of a protobuf message that has no other kinds of fields in it."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        v = shift = 0
+        while True:
+            v |= (data[at] & 127) << shift
+            shift, at = shift + 7, at + 1
+            if data[at - 1] < 128:
+                return v
+    while at < len(data):
+        key = varint()
+        n = varint()
+        if key & 7 == 2:
+            yield key >> 3, data[at:at + n]
+            at += n
+
+
+def unread():
+    """Places without their numbers: in ONNX the first output of MaxPool has a name all the same."""
+    with tempfile.TemporaryDirectory() as root:
+        os.mkdir(os.path.join(root, "net"))
+        with open(os.path.join(root, "net", "graph.nnef"), "w", encoding="utf-8") as f:
+            f.write("version 1.0;\n" + graph("x = external<scalar>(shape = [1, 1, 6]); y = argmax_pool(x, size = [1, 1, 2]);"))
+        subprocess.run([RILL, "convert", os.path.join(root, "net"), os.path.join(root, "net.onnx")], check=True, capture_output=True)
+        with open(os.path.join(root, "net.onnx"), "rb") as f:
+            inside = next(v for k, v in fields(f.read()) if k == 7)
+    nodes = [list(fields(v)) for k, v in fields(inside) if k == 1]
+    names = [[v for k, v in n if k == 2] for n in nodes if (4, b"MaxPool") in n]
+    check(len(names) == 1 and len(names[0]) == 2 and all(names[0]), f"outputs of MaxPool: {names}")
+
+
 def refused():
     for name in ("avg_roi_pool", "max_roi_pool", "roi_resample", "avg_roi_align", "max_roi_align"):
         DONE.add(name)
@@ -386,6 +422,7 @@ pools()
 wide()
 spread()
 updated()
+unread()
 refused()
 check(set(STANDARD) == DONE | set(ELSEWHERE), f"not tested: {sorted(set(STANDARD) - DONE - set(ELSEWHERE))}, not of the standard: {sorted(DONE - set(STANDARD))}")
 finish()
