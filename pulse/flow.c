@@ -53,7 +53,12 @@ static rill_status unpad_joined(struct pulser *p, const struct node *n, struct f
     struct padded *q = arena_copy(p->arena, &p->padded[src_wire], sizeof *q);
     if (!q)
         return pulser_no_memory(p);
-    TRY(padded_join(p, n, q, w->before, w->after, w->fill));
+    const struct padded own = { .before = w->before,
+                                .after = w->after,
+                                .fill = w->fill,
+                                .head = WIRE_NONE,
+                                .tail = WIRE_NONE };
+    TRY(padded_join(p, n, q, &own));
     const struct offset at = f->sf.at;
     *f = q->inner;
     f->sf.at = at;

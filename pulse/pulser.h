@@ -260,13 +260,13 @@ struct padded {
  * fill. */
 rill_status padded_frames(struct pulser *p, const struct node *n, const struct padded *q,
                           int64_t frames, uint32_t given, uint32_t *ret);
-/* Whether frames of a constant around the padded sequence, `after` of them behind it, may be joined
- * to those that pad it, and what reads windows of it is earlier then. */
+/* Whether frames that are known around the padded sequence, `after` of them behind it, may be
+ * joined to those that pad it, and what reads windows of it is earlier then. */
 bool padded_joins(const struct pulser *p, uint32_t src_wire, int64_t after);
-/* q, which is padded by frames of one number or by given ones, is padded by as many more, of fill,
- * for node n. */
-rill_status padded_join(struct pulser *p, const struct node *n, struct padded *q, int64_t before,
-                        int64_t after, const struct tensor *fill);
+/* q, which is padded by frames of one number or by given ones, as `around` is, is padded by those
+ * of `around`, too, for node n. */
+rill_status padded_join(struct pulser *p, const struct node *n, struct padded *q,
+                        const struct padded *around);
 
 /* Takes the flow of a wire, that in front of a pad of zeros where there is one; ret_before and
  * ret_after: its frames. It lies where the padded sequence was found to lie: what was padded is

@@ -136,8 +136,9 @@ static rill_status padded_note(struct pulser *p, const struct node *n, const str
         all.before += pad->before;
         all.after += pad->after;
     } else if (constant && padded_joins(p, n->in[0], pad->after)) {
+        const struct padded around = all;
         all = *q;
-        TRY(padded_join(p, n, &all, pad->before, pad->after, fill));
+        TRY(padded_join(p, n, &all, &around));
     }
     p->padded[n->out[0]] = all;
     return RILL_OK;
@@ -263,6 +264,25 @@ static int64_t heads_delay(const struct pulser *p, const struct node *n, unsigne
     return single > 0 ? larger(delay - (single - 1), 0) : delay;
 }
 
+/* What windows over the sequence f, input k of n, read that is put between frames. */
+static rill_status joined_note(struct pulser *p, const struct node *n, unsigned k,
+                               const struct flow *f, const struct flow_pad *pad, bool zeros)
+{
+    const struct padded around = { .is = true,
+                                   .inner = *f,
+                                   .before = pad->before,
+                                   .after = pad->after,
+                                   .mode = zeros ? PULSE_PAD_CONSTANT : PULSE_PAD_VALUES,
+                                   .head = pad->head,
+                                   .tail = pad->tail };
+    struct padded *all = &p->padded[n->out[0]];
+    *all = around;
+    if (node_has_kept(p, n) || !padded_joins(p, n->in[k], pad->after))
+        return RILL_OK;
+    *all = p->padded[n->in[k]];
+    return padded_join(p, n, all, &around);
+}
+
 rill_status rule_concat(struct pulser *p, const struct node *n)
 {
     struct flow f;
@@ -290,10 +310,7 @@ rill_status rule_concat(struct pulser *p, const struct node *n)
     }
     const bool zeros = all_zero(p, pad.head) && all_zero(p, pad.tail);
     if (zeros || !node_has_kept(p, n))
-        p->padded[n->out[0]] =
-            (struct padded) { true,      f,       pad.before,
-                              pad.after, NULL,    zeros ? PULSE_PAD_CONSTANT : PULSE_PAD_VALUES,
-                              pad.head,  pad.tail };
+        TRY(joined_note(p, n, k, &f, &pad, zeros));
     TRY(flow_pad(p, n, &f, &pad));
     return pulser_bind(p, n, 0, f.wire, &f.sf);
 }

@@ -104,19 +104,87 @@ static rill_status attrs_without_pads(struct pulser *p, const struct node *n,
     return pulser_attr_copy(p, n, list, 2, ret);
 }
 
+/* n on that wire, and its other inputs. */
+static rill_status window_op(struct pulser *p, const struct node *n, const void *attr,
+                             uint32_t wire, uint32_t *ret)
+{
+    uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1);
+    if (!in)
+        return pulser_no_memory(p);
+    in[0] = wire;
+    for (unsigned i = 1; i < n->n_in; i++)
+        in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
+    return pulser_emit(p, n->op, n->name, attr, in, n->n_in, ret, 1);
+}
+
+#define FRONT_MAX 1024
+
+/* How many output frames lie in what is put in front of the sequence alone, where those behind come
+ * earlier without them; else 0. */
+static int64_t front_frames(const struct pulser *p, const struct node *n, const struct flow *f,
+                            const struct flow_window *w)
+{
+    const bool constant = !w->copies || w->copies->mode == PULSE_PAD_VALUES;
+    const int64_t before = w->copies ? w->copies->before : w->before;
+    const int64_t late = w->span + 1 - w->stride + f->sf.delay - before;
+    if (!constant || late > -w->stride || f->sf.pulse % w->stride || node_has_kept(p, n))
+        return 0;
+    int64_t frames = (before - 1 - w->span) / w->stride + 1;
+    frames = frames * w->stride > before ? before / w->stride : frames;
+    return frames <= FRONT_MAX ? frames : 0;
+}
+
+/* Windows behind those frames; ret_head: what is in front of the sequence there. */
+static rill_status front_cut(struct pulser *p, const struct node *n, const struct flow *f,
+                             int64_t frames, struct flow_window *w, uint32_t *ret_head)
+{
+    const int64_t cut = frames * w->stride, used = cut - w->stride + w->span + 1;
+    struct padded *q = arena_new(p->arena, struct padded);
+    if (!q)
+        return pulser_no_memory(p);
+    *q = (struct padded) { .inner = *f, .before = w->before, .fill = w->fill };
+    if (w->copies)
+        *q = *w->copies;
+    TRY(padded_frames(p, n, q, used, q->head, ret_head));
+    w->before -= w->copies ? 0 : cut;
+    if (!w->copies)
+        return RILL_OK;
+    w->copies = q;
+    TRY(pulser_slice(p, n->name, q->head, f->sf.axis, 0, used, ret_head));
+    if (cut < q->before)
+        TRY(pulser_slice(p, n->name, q->head, f->sf.axis, cut, q->before, &q->head));
+    q->before -= cut;
+    q->head = q->before ? q->head : WIRE_NONE;
+    return RILL_OK;
+}
+
+/* Windows of a padded sequence are padded by those that lie in its pad alone. */
+static rill_status front_carry(struct pulser *p, const struct node *n, const void *attr,
+                               struct flow f, struct flow_window w)
+{
+    const int64_t frames = front_frames(p, n, &f, &w);
+    uint32_t in, head;
+    if (frames == 0)
+        return RILL_OK;
+    TRY(front_cut(p, n, &f, frames, &w, &in));
+    TRY(window_op(p, n, attr, in, &head));
+    TRY(flow_windows(p, n, &f, &w));
+    TRY(window_op(p, n, attr, f.wire, &f.wire));
+    f.sf.length = dim_add_int(p->dst->dims, pulser_fact(p, n->out[0])->shape[f.sf.axis], -frames);
+    p->padded[n->out[0]] =
+        (struct padded) { true, f, frames, 0, NULL, PULSE_PAD_VALUES, head, WIRE_NONE };
+    return RILL_OK;
+}
+
 static rill_status windowed_emit(struct pulser *p, const struct node *n, const struct spatial *s,
                                  struct flow *f, const struct flow_window *w)
 {
-    uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1), out;
+    uint32_t out;
     void *attr = NULL;
-    if (!in)
-        return pulser_no_memory(p);
     TRY(attrs_without_pads(p, n, s, f->sf.axis - 2, &attr));
+    TRY(front_carry(p, n, attr, *f, *w));
     TRY(flow_windows(p, n, f, w));
-    in[0] = f->wire;
-    for (unsigned i = 1; i < n->n_in; i++)
-        in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
-    TRY(pulser_emit(p, n->op, n->name, attr, in, n->n_in, &out, 1));
+    TRY(window_op(p, n, attr, f->wire, &out));
     return pulser_bind(p, n, 0, out, &f->sf);
 }
 
@@ -401,22 +469,59 @@ static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at
     return flow_picked(p, n, 0, f, dim_value(start), step);
 }
 
-/* What is left of a padded sequence that is cut behind, in its pad: is false where it is cut
- * elsewhere. */
-static struct padded padded_cut(struct pulser *p, const struct node *n, int64_t at)
+/* Behind the first `first` frames of a padded sequence that are cut, and `after` that are left of
+ * those behind it: less than 0 where what is inside is cut, too. */
+static rill_status pads_cut(struct pulser *p, const struct node *n, struct padded *q, int64_t first,
+                            int64_t after)
+{
+    const int axis = q->inner.sf.axis;
+    const bool given = q->mode == PULSE_PAD_VALUES;
+    const int64_t before = q->before;
+    q->before -= first;
+    if (given && first && q->before)
+        TRY(pulser_slice(p, n->name, q->head, axis, first, before, &q->head));
+    if (given && after > 0 && after < q->after)
+        TRY(pulser_slice(p, n->name, q->tail, axis, 0, after, &q->tail));
+    if (after < 0)
+        q->inner.sf.length =
+            dim_add_int(p->dst->dims, pulser_fact(p, n->out[0])->shape[axis], -q->before);
+    q->head = q->before ? q->head : WIRE_NONE;
+    q->tail = after > 0 ? q->tail : WIRE_NONE;
+    q->after = larger(after, 0);
+    return RILL_OK;
+}
+
+/* What is left of a padded sequence that is cut in its pads, or behind: is false where it is cut
+ * elsewhere, or in frames that are copies of those that are cut. */
+static rill_status padded_cut(struct pulser *p, const struct node *n, int64_t at, struct padded *q)
 {
     struct dims *ds = p->dst->dims;
-    struct padded q = p->padded[n->in[0]];
-    const struct tensor *starts = node_value(p->src, n, 1), *steps = node_value(p->src, n, 4);
-    int64_t least;
-    q.is = q.is && q.mode == PULSE_PAD_CONSTANT && tensor_count(starts) == 1 &&
-        dim_is(dim_at(p, starts, at), 0) && (!steps || dim_is(dim_at(p, steps, at), 1));
-    if (!q.is)
-        return q;
-    const struct dim *frames = pulser_fact(p, n->out[0])->shape[q.inner.sf.axis];
-    const struct dim *after = dim_sub(ds, dim_add_int(ds, frames, -q.before), q.inner.sf.length);
-    q.is = lengths_range(p, after, &least, &q.after) && least >= 0;
-    return q;
+    const struct dim *start = dim_at(p, node_value(p->src, n, 1), at);
+    const struct tensor *steps = node_value(p->src, n, 4);
+    const bool copies = q->mode == PULSE_PAD_EDGE || q->mode == PULSE_PAD_REFLECT,
+               constant = q->mode == PULSE_PAD_CONSTANT;
+    int64_t first, least, most;
+    q->is = dim_is_const(start) && dim_value(start) >= 0 && dim_value(start) <= q->before &&
+        (!steps || dim_is(dim_at(p, steps, at), 1));
+    if (!q->is)
+        return RILL_OK;
+    first = dim_value(start);
+    const struct dim *frames = pulser_fact(p, n->out[0])->shape[q->inner.sf.axis];
+    const struct dim *after =
+        dim_sub(ds, dim_add_int(ds, frames, first - q->before), q->inner.sf.length);
+    q->is = lengths_range(p, after, &least, &most) && (least == most || (constant && least >= 0)) &&
+        (!copies || (least >= 0 && (first == 0 || q->mode == PULSE_PAD_EDGE)));
+    return q->is ? pads_cut(p, n, q, first, most) : RILL_OK;
+}
+
+/* The slices on the other axes, of what is padded. */
+static rill_status padded_others(struct pulser *p, const struct node *n, int64_t skip,
+                                 struct padded *q)
+{
+    TRY(slice_others(p, n, skip, &q->inner.wire));
+    if (q->mode == PULSE_PAD_VALUES && q->before)
+        TRY(slice_others(p, n, skip, &q->head));
+    return q->mode == PULSE_PAD_VALUES && q->after ? slice_others(p, n, skip, &q->tail) : RILL_OK;
 }
 
 rill_status rule_slice(struct pulser *p, const struct node *n)
@@ -438,10 +543,11 @@ rill_status rule_slice(struct pulser *p, const struct node *n)
     }
     if (at >= 0)
         TRY(slice_time(p, n, at, &f));
-    else if (q.is)
-        TRY(slice_others(p, n, at, &q.inner.wire));
-    q.is = q.is && q.mode != PULSE_PAD_VALUES; /* whose ends would have to be cut, too */
-    p->padded[n->out[0]] = at < 0 ? q : padded_cut(p, n, at);
+    if (at >= 0 && q.is)
+        TRY(padded_cut(p, n, at, &q));
+    if (q.is)
+        TRY(padded_others(p, n, at, &q));
+    p->padded[n->out[0]] = q;
     TRY(slice_others(p, n, at, &f.wire));
     return pulser_bind(p, n, 0, f.wire, &f.sf);
 }

@@ -417,6 +417,91 @@ static void test_reads(void)
         }
 }
 
+/* ---- random nets of pads, layers of each frame, and windows ---- */
+
+static int drawn(uint32_t *draw, int n)
+{
+    return (int) (gb_random(draw) % (uint32_t) n);
+}
+
+static uint32_t net_layer(struct gb *b, uint32_t x, uint32_t *draw)
+{
+    switch (drawn(draw, 5)) {
+    case 0: return GB(b, "Sigmoid", "", x);
+    case 1: return GB(b, "Add", "", x, gb_weights(b, 3, 1, 2, 1));
+    case 2: return GB(b, "Conv", "", x, gb_weights(b, 3, 2, 2, 1), gb_weights(b, 1, 2));
+    case 3: return GB(b, "Add", "", x, GB(b, "Cos", "", x));
+    default:
+        x = GB(b, "MatMul", "", gb_transpose(b, x, "0,2,1"), gb_weights(b, 2, 2, 2));
+        return gb_transpose(b, GB(b, "Add", "", x, gb_weights(b, 1, 2)), "0,2,1");
+    }
+}
+
+static uint32_t net_pad(struct gb *b, uint32_t x, uint32_t *draw)
+{
+    const int before = drawn(draw, 5), after = drawn(draw, 2) ? drawn(draw, 4) : 0;
+    switch (drawn(draw, 5)) {
+    case 0: return GB(b, "Pad", "", x, gb_ints(b, 0, 0, before, 0, 0, after), gb_scalar(b, 0.4f));
+    case 1: return GB(b, "Concat", "axis=2", gb_weights(b, 3, 1, 2, before + 1), x);
+    case 2:
+        return GB(b, "Concat", "axis=2", gb_full(b, 0, 3, 1, 2, before + 1), x,
+                  gb_weights(b, 3, 1, 2, after + 1));
+    default: return gb_pad(b, x, 3, 2, "constant", before, after);
+    }
+}
+
+static uint32_t net_window(struct gb *b, uint32_t x, uint32_t *draw)
+{
+    const int k = 1 + drawn(draw, 4), step = 1 + drawn(draw, 2), before = drawn(draw, 2);
+    switch (drawn(draw, 6)) {
+    case 0: return GB(b, "MaxPool", gb_printf(b, "kernel_shape=%d strides=1", k), x);
+    case 1: return GB(b, "AveragePool", gb_printf(b, "kernel_shape=%d strides=1", k), x);
+    case 2: return gb_slice(b, x, 2, k - 1, INT64_MAX, 1);
+    case 3: return gb_slice(b, x, 2, k - 1, -k, 1);
+    case 4:
+        return GB(b, "Conv", gb_printf(b, "strides=2 pads=%d,0", before), x,
+                  gb_weights(b, 3, 2, 2, k));
+    default:
+        return GB(b, "Conv", gb_printf(b, "dilations=%d pads=%d,%d", step, before, drawn(draw, 2)),
+                  x, gb_weights(b, 3, 2, 2, k), gb_weights(b, 1, 2));
+    }
+}
+
+/* ctx: a seed. */
+static void net_random(struct gb *b, const void *ctx)
+{
+    uint32_t draw = *(const uint32_t *) ctx, x = gb_input(b, "x", 3, 1, 2, GB_TIME);
+    const int parts = 1 + drawn(&draw, 3);
+    for (int i = 0; i < parts; i++) {
+        x = net_pad(b, x, &draw);
+        for (int k = drawn(&draw, 3); k >= 0; k--)
+            x = net_layer(b, x, &draw);
+        x = net_window(b, x, &draw);
+    }
+    gb_output(b, GB(b, "Relu", "", x));
+}
+
+/* None comes later than it must, and all obey the law. */
+static void test_nets(uint32_t nets)
+{
+    static const int64_t lengths[] = { 3, 9, 30, -1 };
+    for (uint32_t seed = 1; seed <= nets; seed++) {
+        const uint32_t draw = seed * 2654435761u;
+        int64_t pulses[] = { 1 + seed % 6, -1 };
+        int64_t more = needless_frames(net_random, &draw, pulses[0]);
+        struct oracle o = { .seed = 1 };
+        if (more < 0) { /* of a hop that does not fit: the smallest */
+            pulses[0] = 0;
+            more = needless_frames(net_random, &draw, 0);
+        }
+        oracle_check(more == 0, "net %u at %lld: %lld frames late", seed, (long long) pulses[0],
+                     (long long) more);
+        if (oracle_open(&o, net_random, &draw, NULL) == LAW_HOLDS)
+            oracle_laws(&o, "a random net", pulses, lengths);
+        oracle_close(&o);
+    }
+}
+
 /* Of chains that stream, how many frames later than they must. What is put in front of a sequence,
  * other than constants, comes before all of it: what is not a window over it waits for it. */
 static void test_bounds(unsigned chains)
@@ -447,6 +532,7 @@ int main(void)
     test_fronts();
     test_reads();
     test_bound_memory();
+    test_nets(getenv("RILL_NETS") ? (uint32_t) atoi(getenv("RILL_NETS")) : 50);
     test_bounds(getenv("RILL_CHAINS") ? (unsigned) atoi(getenv("RILL_CHAINS")) : 120);
     static const struct part of_strided[] = { { "Conv", 2, 2 },
                                               { "Conv", 0, 2 },
