@@ -9,6 +9,7 @@
 #include "engine/graph/control.h"
 #include "pulse/carry.h"
 #include "engine/ops/clock.h"
+#include "pulse/ints.h"
 #include "pulse/rules.h"
 
 #include <string.h>
@@ -22,6 +23,7 @@ struct scan {
     uint32_t *in;          /* outer dst wires of the node's inputs, aligned */
     struct stream_fact sf; /* of the aligned inputs */
     bool along;            /* along time */
+    int64_t late;          /* by so many frames more states are, so that none gets later */
     int64_t iterations;
     uint32_t valid, valid_in; /* outer wire and body wire; WIRE_NONE where no frame is late */
     struct carried *carried;
@@ -141,7 +143,7 @@ static rill_status body_input(struct pulser *p, struct scan *s, unsigned i)
         *sf = *outer;
         sf->axis -= axis >= 0 && axis < sf->axis;
         if (!sf->uniform || i < n_states(s))
-            sf->delay = s->sf.delay;
+            sf->delay = s->sf.delay + (i < n_states(s) ? s->late : 0);
         sf->uniform &= i >= n_states(s);
     }
     s->body.map[w] = graph_add_input(s->dst, s->src->wires[w].name, &f);
@@ -176,8 +178,8 @@ static rill_status body_begin(struct pulser *p, struct scan *s)
     unsigned room = s->n->n_in + s->src->n_nodes + 2;
     s->dst = arena_new(p->arena, struct graph);
     /* twice: scan_build gathers the captures behind the others */
-    s->outer_in.v = arena_array(p->arena, uint32_t, 2 * room);
-    s->body_in.v = arena_array(p->arena, uint32_t, 2 * room);
+    s->outer_in = (struct wires) { arena_array(p->arena, uint32_t, 2 * room), 0 };
+    s->body_in = (struct wires) { arena_array(p->arena, uint32_t, 2 * room), 0 };
     if (!s->dst || !s->outer_in.v || !s->body_in.v)
         return pulser_no_memory(p);
     s->valid = s->valid_in = WIRE_NONE;
@@ -193,6 +195,36 @@ static rill_status body_inputs(struct pulser *p, struct scan *s, unsigned first,
 
 /* ---- outputs of the body ---- */
 
+/* By how many frames a state comes later out of an iteration than into it, at most. */
+static int64_t states_later(const struct scan *s)
+{
+    struct flow in, out;
+    int64_t later = 0;
+    for (unsigned k = 0; k < n_states(s); k++)
+        if (flow_of(&s->body, s->src->inputs[k], &in) &&
+            flow_of(&s->body, s->src->outputs[k], &out) && !out.sf.uniform)
+            later = larger(later, out.sf.delay - in.sf.delay);
+    return later;
+}
+
+/* States wait outside for what the body waits for; none but those that look ahead at themselves
+ * are later behind it then. */
+static rill_status states_wait(struct pulser *p, struct scan *s)
+{
+    s->late = states_later(s);
+    for (unsigned k = 0; k < n_states(s); k++) {
+        const struct stream_fact *outer = pulser_stream(p, s->n->in[k]);
+        struct flow f = { s->in[k], s->sf };
+        if (!outer)
+            continue;
+        f.sf.axis = outer->axis;
+        f.sf.uniform = outer->uniform;
+        TRY(flow_delay(p, s->n->name, &f, s->late));
+        s->in[k] = f.wire;
+    }
+    return RILL_OK;
+}
+
 /* The state that the next iteration sees: the old one where the frame lies before the sequence. */
 static rill_status state_next(struct pulser *p, struct scan *s, unsigned k, uint32_t *ret)
 {
@@ -201,10 +233,14 @@ static rill_status state_next(struct pulser *p, struct scan *s, unsigned k, uint
     *ret = s->body.map[out];
     bool streams = flow_of(&s->body, in, &a), still = flow_of(&s->body, out, &b);
     if (streams != still ||
-        (streams && (a.sf.axis != b.sf.axis || a.sf.delay != b.sf.delay) && !b.sf.uniform))
+        (streams && (a.sf.axis != b.sf.axis || a.sf.delay < b.sf.delay) && !b.sf.uniform))
         return op_fail(p->err, RILL_UNSUPPORTED, s->n,
                        "cannot stream: state %u gets %lld frames later in every iteration", k,
                        streams && still ? (long long) (b.sf.delay - a.sf.delay) : 0);
+    if (streams && !b.sf.uniform) {
+        TRY(flow_delay(&s->body, s->n->name, &b, a.sf.delay - b.sf.delay));
+        *ret = b.wire;
+    }
     if (s->valid == WIRE_NONE || !s->sf.delay)
         return RILL_OK;
     return pulser_emit_op(&s->body, OP_WHERE, s->n->name, NULL, 0,
@@ -304,7 +340,8 @@ static rill_status output_make(struct pulser *p, const struct scan *s, unsigned 
 {
     struct fact f = s->dst->wires[s->dst->outputs[k]].fact;
     struct flow flow;
-    bool streams = flow_of(&s->body, s->src->outputs[k], &flow);
+    bool streams =
+        flow_of(&s->body, k < n_states(s) ? s->src->inputs[k] : s->src->outputs[k], &flow);
     f.value = NULL;
     int axis = -1;
     if (k >= n_states(s)) {
@@ -365,6 +402,10 @@ static rill_status scan_build(struct pulser *p, struct scan *s)
     TRY(body_inputs(p, s, n_leading(s), s->n->n_in));
     struct wires captures_out = s->outer_in, captures_in = s->body_in;
     TRY(s->body.walk(&s->body));
+    if (!s->late && states_later(s) > 0) {
+        TRY(states_wait(p, s));
+        return scan_build(p, s);
+    }
     TRY(body_outputs(p, s));
     unsigned n_hist = s->dst->n_states, n_out = s->src->n_outputs;
     if (n_hist && s->along)

@@ -442,6 +442,7 @@ static const struct oracle_case hazards[] = {
     { "H9 Einsum of each frame with itself", product_einsum, "bct,bdt->bcdt", STREAMS },
     { "H10 a convolution in time in a Scan over channels", chain_text, "3: scanacross k=2 l=2",
       STREAMS },
+    { "H10 one that its states wait for", chain_text, "3: scanacross k=2", STREAMS },
     { "H10 the same, late", chain_text, "3: conv k=3; scanacross k=1 l=1; conv k=2", STREAMS },
     { "H10 a Scan over channels", chain_text, "3: conv k=3; scanacross", STREAMS },
     { "H11 both states of an LSTM", cell,

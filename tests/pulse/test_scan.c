@@ -10,7 +10,7 @@
 
 /* ---- across: [3, 2, T] with time on axis `time`, scanned along `axis` ---- */
 
-enum inside { PLAIN, BEFORE, EDGE, POOL, AHEAD, AHEAD_STATE };
+enum inside { PLAIN, BEFORE, EDGE, POOL, AHEAD, AHEAD_STATE, AHEAD_OWN };
 
 struct across {
     int time, axis, out_axis;
@@ -40,7 +40,7 @@ static uint32_t look(struct gb *b, enum inside what, uint32_t x, int t)
         return gb_slice(b, gb_pad(b, x, 2, t, "edge", 2, 0), t, 0, -2, 1);
     if (what == POOL)
         return frames_back(b, GB(b, "MaxPool", "kernel_shape=3 pads=2,0", frames_last(b, x, t)), t);
-    if (what == AHEAD || what == AHEAD_STATE)
+    if (what >= AHEAD)
         return frames_back(b, GB(b, "MaxPool", "kernel_shape=3 pads=0,2", frames_last(b, x, t)), t);
     return x;
 }
@@ -63,7 +63,8 @@ static void across(struct gb *b, const void *ctx)
         x = gb_slice(b, gb_pad(b, x, 3, a->time, "constant", 0, 2), a->time, 2, INT64_MAX, 1);
     gb_body(&body, b, "across");
     uint32_t state = gb_body_input(&body, "state"), row = gb_body_input(&body, "row");
-    uint32_t y = look(&body, a->inside, row, t);
+    const bool own = a->inside == AHEAD_OWN;
+    uint32_t y = look(&body, a->inside, own ? state : row, t);
     uint32_t next =
         GB(&body, "Tanh", "",
            GB(&body, "Add", "", GB(&body, "Neg", "", state), a->inside == AHEAD ? row : y));
@@ -311,8 +312,12 @@ static const struct oracle_case cases[] = {
     { "along in across, late, backwards", along_in_across, &(const int[]) { 1, 0, 2 }, STREAMS },
     { "along in across, written backwards", along_in_across, &(const int[]) { 0, 1, 1 }, STREAMS },
     { "over a table", table, NULL, STREAMS },
+    { "a state that waits for its row", ACROSS(.time = 2, .axis = 0, .inside = AHEAD_STATE),
+      STREAMS },
+    { "the same, late", ACROSS(.time = 1, .axis = 2, .inside = AHEAD_STATE, .late = true),
+      STREAMS },
     { "a state that gets later",
-      ACROSS(.time = 2, .axis = 0, .inside = AHEAD_STATE),
+      ACROSS(.time = 2, .axis = 0, .inside = AHEAD_OWN),
       { "(Scan)", "state 0", "2 frames later", "every iteration" } },
     { "all of time in each frame",
       along_two,
