@@ -40,3 +40,15 @@ bool lengths_range(const struct pulser *p, const struct dim *d, int64_t *ret_lea
     *ret_most = most;
     return least <= most;
 }
+
+bool lengths_negative(const struct pulser *p, const struct dim *d)
+{
+    struct lengths l;
+    int64_t v;
+    if (!lengths_decide(p, &d, 1, 0, false, &l))
+        return true;
+    for (int64_t at = 0; at < l.end; at++)
+        if (dims_allow(p->src->dims, p->symbol, at) && (!dim_eval(d, p->symbol, at, &v) || v < 0))
+            return true;
+    return false;
+}

@@ -23,4 +23,7 @@ bool lengths_decide(const struct pulser *p, const struct dim *const *d, unsigned
  * bound. */
 bool lengths_range(const struct pulser *p, const struct dim *d, int64_t *ret_least,
                    int64_t *ret_most);
+
+/* Whether it is less than 0 for a length that is allowed, or that is not known. */
+bool lengths_negative(const struct pulser *p, const struct dim *d);
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What pads a sequence, as frames. */
 #include "engine/ops/clock.h"
-#include "pulse/lengths.h"
 #include "pulse/pulser.h"
 
 rill_status padded_frames(struct pulser *p, const struct node *n, const struct padded *q,
@@ -31,20 +30,6 @@ static rill_status frames_join(struct pulser *p, const struct node *n, int axis,
         : pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, ret);
 }
 
-/* Whether what is cut behind a padded sequence may be more than what is inside. */
-static bool may_be_short(const struct pulser *p, const struct dim *length)
-{
-    struct lengths l;
-    int64_t frames;
-    if (!lengths_decide(p, &length, 1, 0, false, &l))
-        return true;
-    for (int64_t at = 0; at < l.end; at++)
-        if (dims_allow(p->dst->dims, p->symbol, at) &&
-            (!dim_eval(length, p->symbol, at, &frames) || frames < 0))
-            return true;
-    return false;
-}
-
 bool padded_joins(const struct pulser *p, uint32_t src_wire, int64_t after)
 {
     const struct padded *q = &p->padded[src_wire];
@@ -52,8 +37,6 @@ bool padded_joins(const struct pulser *p, uint32_t src_wire, int64_t after)
     struct dims *ds = p->dst->dims;
     if (!q->is || q->mode == PULSE_PAD_EDGE || q->mode == PULSE_PAD_REFLECT ||
         s->delay - q->before >= p->sf[src_wire].delay)
-        return false;
-    if (after && !q->after && may_be_short(p, s->length))
         return false;
     return after == 0 || q->after == 0 ||
         dim_add_int(ds, s->length, q->before + q->after) == p->sf[src_wire].length;

@@ -244,7 +244,8 @@ rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f,
 
 /* A wire that is the sequence of `inner` with `before` and `after` frames of fill (NULL: zeros) at
  * its ends. Who reads windows of it takes inner and widens the windows: that is no frame later, the
- * padded sequence may be. */
+ * padded sequence may be. An inner one of less than 0 frames lacks
+ * so many of those before it: of a sequence that is cut behind. */
 bool flow_fill_same(const struct tensor *a, const struct tensor *b); /* NULL: zeros */
 
 struct padded {

@@ -127,10 +127,12 @@ static int64_t front_frames(const struct pulser *p, const struct node *n, const 
     const bool constant = !w->copies || w->copies->mode == PULSE_PAD_VALUES;
     const int64_t before = w->copies ? w->copies->before : w->before;
     const int64_t late = w->span + 1 - w->stride + f->sf.delay - before;
-    if (!constant || late > -w->stride || f->sf.pulse % w->stride || node_has_kept(p, n))
+    if (!constant || late > -w->stride || f->sf.pulse % w->stride || node_has_kept(p, n) ||
+        (w->copies && w->copies->after && lengths_negative(p, f->sf.length)))
         return 0;
     int64_t frames = (before - 1 - w->span) / w->stride + 1;
-    frames = frames * w->stride > before ? before / w->stride : frames;
+    if (w->copies && w->copies->after && frames * w->stride > before)
+        frames = before / w->stride;
     return frames <= FRONT_MAX ? frames : 0;
 }
 
@@ -146,15 +148,15 @@ static rill_status front_cut(struct pulser *p, const struct node *n, const struc
     if (w->copies)
         *q = *w->copies;
     TRY(padded_frames(p, n, q, used, q->head, ret_head));
-    w->before -= w->copies ? 0 : cut;
+    w->before = q->before - cut;
     if (!w->copies)
         return RILL_OK;
-    w->copies = q;
+    w->copies = w->before > 0 || q->after ? q : NULL;
     TRY(pulser_slice(p, n->name, q->head, f->sf.axis, 0, used, ret_head));
-    if (cut < q->before)
+    if (w->before > 0)
         TRY(pulser_slice(p, n->name, q->head, f->sf.axis, cut, q->before, &q->head));
-    q->before -= cut;
-    q->head = q->before ? q->head : WIRE_NONE;
+    q->before = w->before;
+    q->head = w->before > 0 ? q->head : WIRE_NONE;
     return RILL_OK;
 }
 

@@ -158,12 +158,13 @@ static void frame_fill(unsigned char *to, size_t bytes, const void *value, size_
         memcpy(to + i, value, element);
 }
 
-/* Frame i of the padded sequence, which lies outside the input's, from the operands of the op. */
+/* Frame i of the padded sequence, which lies outside the input's, from the operands of the op: what
+ * is behind an input of less than 0 frames begins so much earlier. */
 static void pad_outside(const struct eval *e, const struct pulse_pad_attr *a,
                         const struct pad_rows *r, unsigned char *to, size_t outer, int64_t i,
                         int64_t n)
 {
-    bool head = i < a->before;
+    bool head = i < a->before && difference(i, a->before) < n;
     unsigned k = a->mode == PULSE_PAD_VALUES && !head ? IN_TAIL : IN_HEAD;
     const unsigned char *x = k < e->n_in ? e->x[k] : NULL;
     int64_t at = head ? i : difference(difference(i, a->before), n),

@@ -152,7 +152,8 @@ static uint32_t pad_values(struct lower *l, const struct padded *p)
 {
     uint32_t head = values_of(l, p, 2, p->first, p->a->before);
     uint32_t tail = values_of(l, p, 3, lower_2(l, OP_SUB, p->k, p->n), p->a->after);
-    uint32_t is_head = lower_2(l, OP_LESS, p->first, lower_int(l, p->a->before));
+    uint32_t is_head = lower_2(l, OP_AND, lower_2(l, OP_LESS, p->first, lower_int(l, p->a->before)),
+                               lower_2(l, OP_LESS, p->k, p->n));
     return lower_where(l, along(l, p, is_head), head, tail);
 }
 
