@@ -220,18 +220,39 @@ static void spatial(const struct writer *w, const struct node *n)
     }
 }
 
-static bool form_conv(const struct writer *w, const struct node *n, const char *name)
+static bool is_plain_conv(const struct writer *w, const struct node *n)
 {
     struct attr_ints padded = attr_ints(n, "output_padding"), shape = attr_ints(n, "output_shape");
     bool known = n->n_in == 3 && fact_of(w, n, 2)->rank == 1;
     for (uint32_t i = 0; i < padded.n; i++)
         if (padded.v[i])
             return false;
-    if (!known || shape.n || !is_f32(w, n) || !is_spatial(w, n))
+    return known && !shape.n && is_f32(w, n) && is_spatial(w, n);
+}
+
+static bool form_conv(const struct writer *w, const struct node *n, const char *name)
+{
+    if (!is_plain_conv(w, n))
         return false;
     begin(w, n, name, 3);
     spatial(w, n);
     fprintf(w->to, ", groups = %lld", (long long) attr_int(n, "group"));
+    end(w);
+    return true;
+}
+
+/* The text names tract, whose filters are [out, in, ..]. */
+static bool form_deconv(const struct writer *w, const struct node *n, const char *name)
+{
+    const struct fact *filter = fact_of(w, n, 1);
+    if (!is_plain_conv(w, n) || attr_int(n, "group") != 1 || (filter->value && filter->value->from))
+        return false;
+    begin(w, n, name, 1);
+    fprintf(w->to, ", transpose(%s, axes = [1, 0", wire_text(w, n->in[1]));
+    for (int i = 2; i < filter->rank; i++)
+        fprintf(w->to, ", %d", i);
+    fprintf(w->to, "]), %s", wire_text(w, n->in[2]));
+    spatial(w, n);
     end(w);
     return true;
 }
@@ -291,7 +312,7 @@ static const struct {
     { OP_RESHAPE, "reshape", form_reshape },
     { OP_MATMUL, "matmul", form_matmul },
     { OP_CONV, "conv", form_conv },
-    { OP_CONV_TRANSPOSE, "deconv", form_conv },
+    { OP_CONV_TRANSPOSE, "deconv", form_deconv },
 };
 
 bool form_write(const struct writer *w, const struct node *n)

@@ -269,30 +269,119 @@ rill_status build_conv(const struct call *c, struct val *ret)
     return RILL_OK;
 }
 
+/* [groups * a, b, ..] -> [groups * b, a, ..] */
+static rill_status filter_turn(const struct call *c, int64_t groups, uint32_t *filter)
+{
+    const int rank = wire_fact(c->s, *filter)->rank;
+    int64_t split[RANK_MAX + 1], joined[RANK_MAX], order[RANK_MAX + 1];
+    for (int i = 0; i <= rank; i++)
+        order[i] = i;
+    for (int i = 0; i < rank; i++)
+        TRY(fixed_dim(c, *filter, i, &joined[i]));
+    split[0] = groups;
+    split[1] = joined[0] / groups;
+    memcpy(split + 2, joined + 1, (size_t) (rank - 1) * sizeof *split);
+    const bool one = groups == 1;
+    order[one ? 0 : 1] = one ? 1 : 2;
+    order[one ? 1 : 2] = one ? 0 : 1;
+    joined[0] = groups * joined[1];
+    joined[1] = split[1];
+    uint32_t pair[2] = { *filter, 0 };
+    const struct attr perm = ATTR_L("perm", order, (unsigned) (rank + !one));
+    if (one)
+        return call_node(c, "Transpose", &perm, 1, pair, 1, filter);
+    TRY(const_i64(c->b, c->s->g, split, (unsigned) rank + 1, &pair[1]));
+    TRY(call_node(c, "Reshape", NULL, 0, pair, 2, &pair[0]));
+    TRY(call_node(c, "Transpose", &perm, 1, pair, 1, &pair[0]));
+    TRY(const_i64(c->b, c->s->g, joined, (unsigned) rank, &pair[1]));
+    return call_node(c, "Reshape", NULL, 0, pair, 2, filter);
+}
+
+/* tract's filters are [out, in / groups, ..] as those of conv; the standard's, and ret's, are
+ * [in, out / groups, ..]. */
+static rill_status deconv_filter(const struct call *c, uint32_t x, int64_t groups, uint32_t *filter)
+{
+    int64_t out, in, all;
+    if (!comes_of_tract(c->b))
+        return RILL_OK;
+    TRY(fixed_dim(c, *filter, 0, &out));
+    TRY(fixed_dim(c, *filter, 1, &in));
+    const struct dim *channels = wire_fact(c->s, x)->shape[1];
+    if (groups < 1 || out % groups || __builtin_mul_overflow(in, groups, &all) ||
+        (dim_is_const(channels) && dim_value(channels) != all))
+        return call_fail(c, RILL_MALFORMED,
+                         "'deconv': a filter of %lld by %lld channels in %lld groups; in a text "
+                         "that names tract it is [out, in / groups, ..], in others [in, out / "
+                         "groups, ..]",
+                         (long long) out, (long long) in, (long long) groups);
+    return filter_turn(c, groups, filter);
+}
+
+/* How much of the output lies behind what the windows reach, as tract means output_shape. */
+static rill_status past_windows(const struct call *c, const struct spatial *sp, const uint32_t *in,
+                                const int64_t *shape, int64_t *ret)
+{
+    for (unsigned i = 0; i < sp->n; i++) {
+        const struct dim *size = wire_fact(c->s, in[0])->shape[2 + i];
+        int64_t kernel, reach;
+        TRY(fixed_dim(c, in[1], 2 + (int) i, &kernel));
+        if (sp->same || !dim_is_const(size))
+            return call_fail(c, RILL_UNSUPPORTED,
+                             "'deconv': output_shape of spatial axes alone, as tract writes it, "
+                             "needs an input of fixed size and padding");
+        if (__builtin_mul_overflow(dim_value(size) - 1, sp->stride[i], &reach) ||
+            __builtin_mul_overflow(kernel - 1, sp->dilation[i], &kernel) ||
+            __builtin_add_overflow(reach, kernel, &reach) ||
+            __builtin_sub_overflow(reach, sp->pads[i], &reach) ||
+            __builtin_sub_overflow(reach, sp->pads[sp->n + i], &reach) ||
+            __builtin_add_overflow(reach, 1, &reach) ||
+            __builtin_sub_overflow(shape[i], reach, &ret[i]) || ret[i] < 0)
+            return call_fail(c, RILL_MALFORMED,
+                             "'deconv': output_shape says %lld, less than the windows reach",
+                             (long long) shape[i]);
+    }
+    return RILL_OK;
+}
+
+/* What output_shape says; *n grows. */
+static rill_status output_attr(const struct call *c, const struct spatial *sp, const uint32_t *in,
+                               int64_t *shape, struct attr *attrs, unsigned *n)
+{
+    int64_t past[RANK_MAX];
+    unsigned given;
+    TRY(arg_ints(c, "output_shape", shape, RANK_MAX, &given));
+    if (given == sp->n && given && comes_of_tract(c->b)) {
+        TRY(past_windows(c, sp, in, shape, past));
+        memcpy(shape, past, given * sizeof *shape);
+        attrs[(*n)++] = (struct attr) ATTR_L("output_padding", shape, given);
+    } else if (given == sp->n + 2) {
+        attrs[(*n)++] = (struct attr) ATTR_L("output_shape", shape + 2, sp->n);
+    } else if (given) {
+        return call_fail(c, RILL_MALFORMED, "'deconv': output_shape has %u entries, expected %u",
+                         given, sp->n + 2);
+    }
+    return RILL_OK;
+}
+
 rill_status build_deconv(const struct call *c, struct val *ret)
 {
     struct spatial sp;
     struct attr attrs[5];
     uint32_t in[3], y;
     int64_t groups = 1, channels = 0, shape[RANK_MAX];
-    unsigned n_shape;
     TRY(arg_wire(c, "input", &in[0]));
     TRY(arg_wire(c, "filter", &in[1]));
     TRY(spatial_read(c, in[0], &sp));
     TRY(border_none(c, &sp));
     TRY(groups_of(c, in[0], &groups));
+    TRY(deconv_filter(c, in[0], groups, &in[1]));
     TRY(fixed_dim(c, in[1], 1, &channels));
     if (__builtin_mul_overflow(channels, groups, &channels) || channels < 1 || channels > 1 << 24)
         return call_fail(c, RILL_LIMIT, "'deconv': %lld groups", (long long) groups);
     TRY(channel_vector(c, "bias", wire_fact(c->s, in[0])->type, channels, &in[2]));
-    TRY(arg_ints(c, "output_shape", shape, RANK_MAX, &n_shape));
     unsigned n = spatial_attrs(&sp, attrs);
     attrs[n++] = (struct attr) ATTR_I("group", groups);
-    if (n_shape == sp.n + 2)
-        attrs[n++] = (struct attr) ATTR_L("output_shape", shape + 2, sp.n);
-    else if (n_shape)
-        return call_fail(c, RILL_MALFORMED, "'deconv': output_shape has %u entries, expected %u",
-                         n_shape, sp.n + 2);
+    TRY(output_attr(c, &sp, in, shape, attrs, &n));
     TRY(call_node(c, "ConvTranspose", attrs, n, in, 3, &y));
     *ret = val_of_wire(y);
     return RILL_OK;

@@ -222,7 +222,35 @@ def others():
         run("refused: " + name, TRACT + graph(f"x = external<scalar>(shape = [2, 3]); y = tract_{name}(x);"), {}, {}, refused=words)
 
 
+def deconvs():
+    """Filters of deconv are [out, in / groups, ..] where a text names tract, [in, out / groups, ..] where it does not."""
+    def spread(x, w, ins, outs, groups):
+        y = [[0.0] * 11 for _ in range(outs)]
+        for i, o, t, k in itertools.product(range(ins), range(outs), range(5), range(3)):
+            if i // (ins // groups) == o // (outs // groups):
+                y[o][2 * t + k] += x[5 * i + t] * w[o][i % (ins // groups)][k]
+        return sum(y, [])
+    for ins, outs, groups in ((2, 3, 1), (3, 3, 1), (4, 4, 2), (4, 4, 4), (2, 6, 2), (6, 2, 2), (4, 2, 1)):
+        x, per = rolled(5 * ins), ins // groups
+        w = [[rolled(3) for _ in range(per)] for _ in range(outs)]
+        by_in = [[w[i // per * (outs // groups) + o][i % per] for o in range(outs // groups)] for i in range(ins)]
+        call = f"y = deconv(x, w, 0.0, stride = [2], padding = [(0, 0)], groups = {groups});"
+        x_w = f"x = external<scalar>(shape = [1, {ins}, 5]); w = "
+        case = {"x": ("f", (1, ins, 5), x)}, {"y": ("f", (1, outs, 11), spread(x, w, ins, outs, groups))}
+        named = (TRACT, "extension tract_symbol T;\n", "fragment tract_core_properties() -> (p: (string, string)[]) { p = [('a', 'b')]; }\n")
+        for head, filters in (("", by_in), *((head, w) for head in named)):
+            run(f"deconv {ins} {outs} {groups} {head[:20]}", head + graph(x_w + f"{filters};" + call), *case)
+        if by_in and (ins, outs // groups) != (outs, per):
+            run("refused: a filter as the standard has it", TRACT + graph(x_w + f"{by_in};" + call), {}, {}, refused="names tract it is [out, in / groups, ..]")
+    one = "x = external<scalar>(shape = [1, 1, S]); y = deconv(x, [[[1.0, 2.0, 4.0]]], 0.0, stride = [2], padding = [(1, 1)], output_shape = [%d]);"
+    text = TRACT + graph(one.replace("S", "3") % 6)
+    run("the size of the output, of spatial axes alone", text, {"x": ("f", (1, 1, 3), [1.0, 2.0, 3.0])}, {"y": ("f", (1, 1, 6), [2, 6, 4, 11, 6, 12])})
+    run("refused: too small an output", TRACT + graph(one.replace("S", "3") % 4), {}, {}, refused="less than the windows reach")
+    run("refused: of an open axis", TRACT + graph(one % 6), {}, {}, refused="needs an input of fixed size")
+
+
 pulses()
+deconvs()
 running()
 caches()
 small()
