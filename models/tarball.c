@@ -46,6 +46,7 @@ struct unpacking {
     struct arena *arena;
     struct folder_file *files; /* of the n so far, and one that ends them */
     size_t n, room;
+    unsigned entries; /* of any kind */
     uint64_t left_bytes;
     rill_error *err;
 };
@@ -57,25 +58,28 @@ static rill_status read_fail(const struct unpacking *u)
                    why ? why : "it ends early, or is damaged");
 }
 
-/* Relative, no part of it "", "." or "..". */
-static bool name_is_beneath(const char *name)
+/* Relative, no part of it "", "." or "..", but that a folder's ends with a slash and may be the one
+ * that all lies in. */
+static bool name_is_beneath(const char *name, bool is_folder)
 {
+    if (is_folder && (!name[0] || !strcmp(name, ".")))
+        return true;
     for (;;) {
         size_t n = strcspn(name, "/");
         if (n == 0 || (n == 1 && name[0] == '.') || (n == 2 && !memcmp(name, "..", 2)))
             return false;
-        if (!name[n])
+        if (!name[n] || (is_folder && !name[n + 1]))
             return true;
         name += n + 1;
     }
 }
 
-static rill_status name_check(const struct unpacking *u, const char *name)
+static rill_status name_check(const struct unpacking *u, const char *name, bool is_folder)
 {
-    if (!name_is_beneath(name))
-        return err_set(
-            u->err, RILL_INVALID,
-            "'%.200s': not a file beneath the archive (names are relative, without '..')", name);
+    if (!name_is_beneath(name, is_folder))
+        return err_set(u->err, RILL_INVALID,
+                       "'%.200s': not a %s beneath the archive (names are relative, without '..')",
+                       name, is_folder ? "folder" : "file");
     for (size_t i = 0; i < u->n; i++)
         if (!strcmp(u->files[i].name, name))
             return err_set(u->err, RILL_MALFORMED, "'%.200s' comes twice in the archive", name);
@@ -122,9 +126,7 @@ static rill_status file_add(struct unpacking *u, struct archive_entry *e, const 
         return err_set(u->err, RILL_LIMIT,
                        "%.200s has %lld bytes, and the archive may hold %llu more", name,
                        (long long) bytes, (unsigned long long) u->left_bytes);
-    if (u->n >= MEMBERS_MAX)
-        return err_set(u->err, RILL_LIMIT, "the archive has more than %u files", MEMBERS_MAX);
-    TRY(name_check(u, name));
+    TRY(name_check(u, name, false));
     TRY(files_grow(u));
     uint8_t *data = arena_alloc(u->arena, (size_t) bytes + 1);
     char *kept = arena_string(u->arena, name);
@@ -142,13 +144,16 @@ static rill_status entry_read(struct unpacking *u, struct archive_entry *e)
 {
     const char *utf8 = archive_entry_pathname_utf8(e),
                *name = utf8 ? utf8 : archive_entry_pathname(e);
+    if (u->entries++ >= MEMBERS_MAX)
+        return err_set(u->err, RILL_LIMIT, "the archive has more than %u files and folders",
+                       MEMBERS_MAX);
     if (!name)
         return err_set(u->err, RILL_MALFORMED, "a file of the archive has no name");
     while (name[0] == '.' && name[1] == '/')
         name += 2;
     if (archive_entry_hardlink(e) || archive_entry_filetype(e) != AE_IFREG) {
         if (archive_entry_filetype(e) == AE_IFDIR)
-            return RILL_OK;
+            return name_check(u, name, true);
         return err_set(u->err, RILL_INVALID,
                        "'%.200s' is no plain file: links and devices are not read from archives",
                        name);

@@ -12,8 +12,9 @@ rill_status tarball_check_name(const char *path, rill_error *reterr);
 
 /* Reads all members into a; ret holds them as a folder does its files, without the folders that all
  * of a model may lie in. Refused by name: what is no plain file or directory, paths that lead out,
- * a name that comes twice, more than 4096 members, more than max_bytes in all or than 1032 times
- * the bytes of what is compressed. UNSUPPORTED: this library was built without libarchive. */
+ * a name that comes twice, more than 4096 members (folders count), more than max_bytes in all or
+ * than 1032 times the bytes of what is compressed, what follows the end of what is compressed.
+ * UNSUPPORTED: this library was built without libarchive. */
 rill_status tarball_open(struct folder *ret, const char *path, struct arena *a, uint64_t max_bytes,
                          rill_error *reterr);
 /* The same with all names as they are in the archive. */

@@ -80,7 +80,7 @@ bool unzip_open(struct unzip *ret, enum unzip_kind kind, const char *path, const
                 size_t n)
 {
     struct archive_entry *e;
-    *ret = (struct unzip) { .raw = archive_read_new(), .kind = kind };
+    *ret = (struct unzip) { .raw = archive_read_new(), .kind = kind, .n = n };
     return ret->raw && filter_set(ret, path, bytes, n) &&
         archive_read_support_format_raw(ret->raw) == ARCHIVE_OK &&
         (bytes ? archive_read_open_memory(ret->raw, bytes, n)
@@ -131,11 +131,13 @@ const char *unzip_check(struct unzip *g)
         if (rest > REST_BYTES_MAX)
             return "more than 16 MiB follow the end of the archive";
     }
+    if (archive_filter_bytes(g->raw, -1) != (la_int64_t) g->n)
+        return "something follows the end of the compressed data";
     if (g->kind == UNZIP_BZIP2) /* libbz2 has compared its checksums */
         return NULL;
     if (~g->crc != number_at(g->end) || g->length != number_at(g->end + 4))
         return "the checksum or the length at the end of the gzip file is not that of its data: it "
-               "is damaged, or something follows it";
+               "is damaged, or several were joined (of gzip files one is read)";
     return NULL;
 }
 #else

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* unzip.h - the data of a gzip (RFC 1952) or bzip2 file as libarchive unpacks it, read to its end
  * and held against the checksum there: libarchive passes over gzip's and its length; those of bzip2
- * libbz2 compares. */
+ * libbz2 compares. Nothing may follow. Of bzip2 files that were joined all are read; of gzip files,
+ * whose seams libarchive does not tell, one alone. */
 #ifndef RILL_MODELS_UNZIP_H
 #define RILL_MODELS_UNZIP_H
 
@@ -20,6 +21,7 @@ enum unzip_kind { UNZIP_NONE, UNZIP_GZIP, UNZIP_BZIP2 };
 struct unzip {
     struct archive *raw;
     enum unzip_kind kind;
+    size_t n;                          /* bytes, compressed */
     uint32_t crc_of[256], crc, length; /* of what was read; the length as far as 32 bits go */
     uint8_t end[UNZIP_END_BYTES];      /* of a gzip file: checksum and length, little-endian */
     bool is_whole;                     /* all was read */

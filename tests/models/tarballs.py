@@ -65,6 +65,9 @@ def flipped(data, at):
 WHOLE = tar(plain(("graph.nnef", GRAPH)))
 ZIPPED, STORED = gzip.compress(WHOLE), gzip.compress(WHOLE, 0)
 RANDOM = tar(plain(("graph.nnef", GRAPH), ("w.dat", random.Random(1).randbytes(20000))))
+FOLDERS = [({"name": f"d{i}/", "type": tarfile.DIRTYPE}, b"") for i in range(4096)]
+EVIL = [({"name": "../evil", "type": tarfile.DIRTYPE}, b"")]
+RUBBISH = "something follows the end of the compressed data"
 SUM = "the checksum or the length at the end of the gzip file is not that of its data"
 BOMB = tar(plain(*((f"{i}.dat", b"") for i in range(5000))))
 BAD = {  # and the words that say why
@@ -86,7 +89,17 @@ BAD = {  # and the words that say why
     "data.tgz": (flipped(STORED, STORED.index(b"rill_frame")), SUM),
     "padding.tgz": (flipped(STORED, len(STORED) - 100), SUM),
     "rest.tgz": (gzip.compress(WHOLE + bytes(20 << 20)), "more than 16 MiB follow the end of the archive"),
-    "many.tgz": (gzip.compress(BOMB), "more than 4096 files"),
+    "many.tgz": (gzip.compress(BOMB), "more than 4096 files and folders"),
+    "folders.tgz": (gzip.compress(tar(FOLDERS + plain(("graph.nnef", GRAPH)))), "more than 4096 files and folders"),
+    "folder_up.tar": (tar(EVIL + plain(("graph.nnef", GRAPH))), "'../evil/': not a folder beneath"),
+    "folder_absolute.tar": (tar([({"name": "/etc", "type": tarfile.DIRTYPE}, b""), *plain(("graph.nnef", GRAPH))]),
+                            "'/etc/': not a folder beneath"),
+    "rubbish.tgz": (ZIPPED + b"garbage!" * 100, RUBBISH),
+    "zeros.tgz": (ZIPPED + bytes(512), RUBBISH),
+    "rubbish.tar.bz2": (bz2.compress(WHOLE) + b"garbage!" * 100, RUBBISH),
+    "begun.tar.bz2": (bz2.compress(WHOLE) + b"BZh9", RUBBISH),
+    "zeros.tar.bz2": (bz2.compress(WHOLE) + bytes(512), RUBBISH),
+    "joined.tgz": (gzip.compress(WHOLE[:700]) + gzip.compress(WHOLE[700:]), "several were joined"),
     "cut.tar.bz2": (bz2.compress(RANDOM)[:-40], "archive"),
     "tail.tar.bz2": (bz2.compress(RANDOM)[:-4], "archive"),
     "sum.tar.bz2": (flipped(bz2.compress(RANDOM), -2), "archive"),
@@ -125,6 +138,8 @@ with tempfile.TemporaryDirectory() as root:
         "named.tar.gz": bz2.compress(tar(plain(*files))),
         "owner.TAR": tar([({"name": n, "uname": "müller"}, d) for n, d in files]),
         "padded.tgz": gzip.compress(tar(plain(*files)) + bytes(1 << 20)),
+        "folders.tar": tar([({"name": ".", "type": tarfile.DIRTYPE}, b""), ({"name": "./a/b/", "type": tarfile.DIRTYPE}, b""),
+                            *FOLDERS[:4096 - 2 - len(files)]] + plain(*files)),
         "x.nnef.tgz": gzip.compress(tar(folder + plain(*files))),
     }.items():
         path = os.path.join(root, name)
