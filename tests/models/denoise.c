@@ -250,8 +250,9 @@ static struct floats bursts(size_t n, size_t each)
     return x;
 }
 
-/* No gain is more than 7 dB below the one before, and some are as far as that. */
-static void test_hold(const char *name, const char *held_wire, size_t samples)
+/* No gain is more than 7 dB below the one before, and some are as far as that: of 32382 gains 570
+ * of rill-denoise and 44 of rill-denoise-48k were; half as many are wanted. */
+static void test_hold(const char *name, const char *held_wire, size_t samples, size_t least_as_far)
 {
     const char *const transforms[] = { held_wire, NULL };
     const rill_model_opts opts = { .struct_bytes = sizeof opts,
@@ -269,7 +270,7 @@ static void test_hold(const char *name, const char *held_wire, size_t samples)
         too_far += held.v[i] < least * 0.9999f;
         as_far += fabsf(held.v[i] - least) <= least * 1e-4f;
     }
-    CHECK(held.n > 100 * BINS && !too_far && as_far > 20,
+    CHECK(held.n > 100 * BINS && !too_far && as_far >= least_as_far,
           "%s: of %zu gains %zu fall further, %zu as far as they may: %s", name, held.n, too_far,
           as_far, err.text);
     free(x.v);
@@ -330,8 +331,8 @@ int main(void)
     test_model("wiener", 0);
     test_model("rill-denoise", 1);
     test_48k();
-    test_hold("rill-denoise", "select_outputs(held)", 32000);
-    test_hold("rill-denoise-48k", "select_outputs(\"gain/held\")", 96000);
+    test_hold("rill-denoise", "select_outputs(held)", 32000, 570 / 2);
+    test_hold("rill-denoise-48k", "select_outputs(\"gain/held\")", 96000, 44 / 2);
     test_weights();
     return check_done();
 }

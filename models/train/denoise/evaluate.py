@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Prints the tables of docs/quality.md: what denoisers make of recordings that are known clean.
 
-usage: evaluate.py RILL DATA AUDIO MODEL...
+usage: evaluate.py [--draw SEED COUNT] RILL DATA AUDIO MODEL...
 
+--draw: only COUNT mixtures of held-out speakers and noises, of another draw than SEED 13.
 RILL: the tool. DATA: the folder that recordings.py filled; '-': only what AUDIO has.
 AUDIO: a folder with pairs/NAME_{clean,mixture}.wav, synth_speech_{clean,pink_snr5}_48k.wav and, if
 wanted, speech/NAME.wav of people without added noise. MODEL: names or folders of models; with
@@ -249,22 +250,22 @@ def mixed(models, scores, s, v):
         scores[snr].add('', s, x, models.run(path))
 
 
-def held_pairs(corpus, count):
+def held_pairs(corpus, seed, count):
     """Speakers and noises of other sources that training leaves out, each pair once."""
     noises = [a for _, a in corpus.held_recorded if len(a) > 3 * RATE]
     noises += [a for _, a in corpus.held_noise if len(a) > 9 * RATE]
     voices = corpus.held_speakers
-    rng = np.random.default_rng(13)
+    rng = np.random.default_rng(seed)
     order = rng.permutation(len(voices)), rng.permutation(len(noises))
     for i in range(count):
         yield rng, voices[order[0][i % len(voices)]], noises[order[1][i % len(noises)]]
 
 
-def by_others(models, corpus, count=24):
+def by_others(models, corpus, seed=13, count=24):
     """Mixtures of speakers and noises that training never heard, and the speech alone."""
     n = 6 * RATE
     scores, alone = {snr: Scores() for snr in SNRS}, Scores()
-    for rng, voice, noise in held_pairs(corpus, count):
+    for rng, voice, noise in held_pairs(corpus, seed, count):
         s = mix.utterances(rng, voice, n).astype(np.float64)
         s *= 0.05 / np.std(s)
         mixed(models, scores, s, mix.piece(rng, noise, n).astype(np.float64) + 1e-3)
@@ -319,10 +320,12 @@ def check(rill, data, audio, names):
                 sys.exit(f'{path}: no library of RNNoise: {why}')
 
 
-def main(rill, data, audio, names):
+def main(rill, data, audio, names, draw=None):
     check(rill, data, audio, names)
     with tempfile.TemporaryDirectory() as folder:
         models = Models(rill, names, folder)
+        if draw:
+            return by_others(models, mix.Corpus(data), *draw)
         pairs(models, audio)
         full_band(models, audio)
         people(models, audio)
@@ -337,6 +340,9 @@ def main(rill, data, audio, names):
 
 
 if __name__ == '__main__':
-    if len(sys.argv) < 5:
+    args, draw = sys.argv[1:], None
+    if args[:1] == ['--draw'] and len(args) > 3 and args[1].isdigit() and args[2].isdigit():
+        draw, args = (int(args[1]), int(args[2])), args[3:]
+    if len(args) < 4 or args[0] == '--draw' or (draw and (not draw[1] or args[1] == '-')):
         sys.exit(__doc__)
-    main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:])
+    main(*args[:3], args[3:], draw)

@@ -89,6 +89,8 @@ def towards(before, after, share):
 
 
 def main(data, before_path, out, counts):
+    if not os.path.exists(before_path):
+        sys.exit(f'{before_path}: no such file; README.md says where the weights from before are')
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     corpus, net = mix.Corpus(data), Net()
