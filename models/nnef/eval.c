@@ -615,9 +615,20 @@ static rill_status call_row(struct builder *b, struct scope *s, const struct nne
     return row->build(&c, ret);
 }
 
+/* Those that tract has beside the standard's and writes without a registry. */
+static bool is_plain_tract(const char *name)
+{
+    return !strcmp(name, "square") || !strcmp(name, "recip");
+}
+
 /* An operator of tract is known where the text declares its registry. */
 static rill_status registry_check(struct builder *b, struct scope *s, const struct nnef_expr *e)
 {
+    if (is_plain_tract(e->text) && !comes_of_tract(b))
+        return nnef_fail(b, s, e->pos, RILL_UNSUPPORTED,
+                         "'%.60s' is an operator of tract, which nothing in this text names; the "
+                         "standard has sqr and rcp",
+                         e->text);
     if (strncmp(e->text, "tract_", 6) != 0 || speaks_tract(b) || !strcmp(s->file, "stdlib"))
         return RILL_OK;
     return nnef_fail(b, s, e->pos, RILL_MALFORMED,

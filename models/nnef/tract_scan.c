@@ -8,7 +8,8 @@
  * scan: (parameter, tensor, axis, step): a slice keeps the axis, with one place; step -1 goes from
  * the end. full: (parameter, value). state: (parameter, first value, result). output: (result,
  * "full" for all of them along an axis or "last", axis, step), in the order of the results. Names
- * may have characters that names of the text have not: those are '_' there. */
+ * may have characters that names of the text have not: those are '_' there, and one more '_' stands
+ * in front of what does not begin as a name does. */
 #include "engine/graph/control.h"
 #include "models/nnef/build.h"
 
@@ -43,11 +44,17 @@ static bool name_fits(const char *inside, const char *given)
     return !*inside && !*given;
 }
 
+static bool begins_as_name(const char *s)
+{
+    return isalpha((unsigned char) *s) || *s == '_';
+}
+
 static const struct nnef_param *param_find(const struct nnef_param *list, uint32_t n,
                                            const char *name)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (name_fits(list[i].name, name))
+        if (begins_as_name(name) ? name_fits(list[i].name, name)
+                                 : *list[i].name == '_' && name_fits(list[i].name + 1, name))
             return &list[i];
     return NULL;
 }

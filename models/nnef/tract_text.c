@@ -4,6 +4,8 @@
 
 /* Gates stand in the order of ONNX: i, o, f, c and z, r, h. */
 static const char layers[] =
+    "fragment square(x: tensor<scalar>) -> (y: tensor<scalar>) { y = x * x; }\n"
+    "fragment recip(x: tensor<scalar>) -> (y: tensor<scalar>) { y = rcp(x); }\n"
     "fragment tract_core_silu(x: tensor<scalar>) -> (y: tensor<scalar>) { y = silu(x); }\n"
     "fragment tract_transformers_silu(x: tensor<scalar>) -> (y: tensor<scalar>) { y = silu(x); }\n"
     "fragment tract_core_pow_const(input: tensor<scalar>, exponent: scalar) -> (y: tensor<scalar>) "
