@@ -105,6 +105,7 @@ struct builder {
     struct quant *quants;
     struct carried *carried;
     struct cache *caches;
+    struct resources *resources;    /* json.h's; NULL: none are read */
     struct nnef_fragment *formulas; /* operators written in NNEF themselves */
     struct binding *symbols;
     uint32_t n_symbols, cap_symbols;
@@ -160,6 +161,9 @@ const struct nnef_fragment *fragment_find(const struct builder *b, const char *n
 bool speaks_tract(const struct builder *b);
 /* Whether tract, or what writes for it, wrote the text: an extension or its properties say so. */
 bool comes_of_tract(const struct builder *b);
+/* The file of a label beneath the text; a '/' in front does not lead out of it. NULL: out of
+ * memory. */
+const char *label_file(const struct builder *b, const char *label, const char *ending);
 /* The registry that the text declares and the operator's name begins with; NULL: none. */
 const char *registry_of(const struct builder *b, const char *operator_name);
 

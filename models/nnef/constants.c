@@ -142,7 +142,7 @@ rill_status build_variable(const struct call *c, struct val *ret)
     size_t n;
     TRY(const_shape(c, &want));
     TRY(arg_text(c, "label", &label));
-    if (!b->folder || !(file = arena_printf(b->arena, "%s%s.dat", b->inside, label)))
+    if (!b->folder || !(file = label_file(b, label, ".dat")))
         return call_fail(c, RILL_IO,
                          "variable '%.80s': this text has no folder to read tensors from", label);
     rill_status s = folder_read(b->folder, file, &data, b->limits->data_bytes, &bytes, &n, b->err);

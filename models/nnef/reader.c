@@ -2,7 +2,7 @@
 /* The door: a text is parsed (parser.c), its graph evaluated (eval.c), its inputs and outputs put
  * in the order of its head. */
 #include "engine/graph/subst.h"
-#include "models/nnef/build.h"
+#include "models/nnef/json.h"
 
 #include <string.h>
 
@@ -50,15 +50,16 @@ static rill_status outputs_add(struct builder *b, struct scope *s, const struct 
     return RILL_OK;
 }
 
-rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *ds,
+static rill_status text_read(struct mgraph *ret, struct arena *a, struct dims *ds,
                              const struct nnef_source *source, const struct nnef_limits *limits,
-                             rill_error *reterr)
+                             struct resources *resources, rill_error *reterr)
 {
     struct nnef_document *doc = arena_new(a, struct nnef_document);
     struct builder b = builder_of(a, ds, doc, source, limits, reterr);
     struct mgraph m;
     if (!doc)
         return err_set(reterr, RILL_NOMEM, "%s: out of memory", source->file);
+    b.resources = resources;
     TRY(nnef_parse(doc, a, source->file, source->text, source->n, b.limits, reterr));
     TRY(formulas_parse(&b));
     graph_init(&m.g, a, ds, doc->graph.name);
@@ -79,4 +80,14 @@ rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *d
     TRY(graph_check(&m.g, reterr));
     *ret = m;
     return RILL_OK;
+}
+
+rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *ds,
+                             const struct nnef_source *source, const struct nnef_limits *limits,
+                             rill_error *reterr)
+{
+    struct resources resources = { .files = NULL };
+    rill_status status = text_read(ret, a, ds, source, limits, &resources, reterr);
+    arena_drop(&resources.arena);
+    return status;
 }

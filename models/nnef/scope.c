@@ -177,3 +177,8 @@ rill_status inputs_sort(struct builder *b, struct scope *s)
     s->g->cap_inputs = f->n_params + n + 1;
     return RILL_OK;
 }
+
+const char *label_file(const struct builder *b, const char *label, const char *ending)
+{
+    return arena_printf(b->arena, "%s%s%s", b->inside, label + strspn(label, "/"), ending);
+}

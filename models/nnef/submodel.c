@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A model beside the text, in a folder or an archive, as one operator: its nodes become nodes of
  * this graph. */
-#include "models/nnef/build.h"
+#include "models/nnef/json.h"
 #include "models/tarball.h"
 
 #include <string.h>
@@ -28,14 +28,13 @@ static rill_status place_find(struct submodel *m)
         return call_fail(m->c, RILL_IO, "'%s': this text has no folder to read '%.60s' from",
                          m->c->e->text, m->label);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        const char *file =
-            arena_printf(b->arena, "%s%s%s", b->inside, m->label, i ? ends[i] : "/graph.nnef");
+        const char *file = label_file(b, m->label, i ? ends[i] : "/graph.nnef");
         if (!file)
             return nnef_no_memory(b);
         if (!folder_has(b->folder, file))
             continue;
         if (i == 0) {
-            m->b.inside = arena_printf(b->arena, "%s%s/", b->inside, m->label);
+            m->b.inside = label_file(b, m->label, "/");
             return m->b.inside ? RILL_OK : nnef_no_memory(b);
         }
         TRY(folder_read(b->folder, file, &m->text, b->limits->data_bytes, &bytes, &n, b->err));
@@ -88,6 +87,7 @@ static rill_status text_run(struct submodel *m, const uint32_t *in, unsigned n, 
 rill_status build_tract_submodel(const struct call *c, struct val *ret)
 {
     struct submodel m = { .c = c, .b = *c->b };
+    struct resources resources = { .files = NULL };
     uint32_t *in;
     unsigned n;
     TRY(arg_wires(c, "input", &in, &n));
@@ -96,6 +96,7 @@ rill_status build_tract_submodel(const struct call *c, struct val *ret)
     m.b.symbols = NULL;
     m.b.n_symbols = m.b.cap_symbols = 0;
     m.b.quants = NULL;
+    m.b.resources = &resources;
     if (++m.b.calls > m.b.limits->calls)
         return call_fail(c, RILL_LIMIT, "submodels within each other more than %u deep",
                          m.b.limits->calls);
@@ -107,6 +108,7 @@ rill_status build_tract_submodel(const struct call *c, struct val *ret)
     if (m.b.folder == &m.archive)
         folder_close(&m.archive);
     arena_drop(&m.text);
+    arena_drop(&resources.arena);
     c->b->nodes = m.b.nodes;
     c->b->steps = m.b.steps;
     c->b->literal_bytes = m.b.literal_bytes;

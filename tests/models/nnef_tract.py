@@ -10,7 +10,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from nnef_case import ROLL, dat, finish, graph, rolled, run  # noqa: E402
+from nnef_case import ROLL, dat, finish, floats, graph, rolled, run  # noqa: E402
 
 TRACT = "".join(f"extension tract_registry tract_{r};\n" for r in ("core", "onnx", "pulse", "extra", "resource", "transformers"))
 KINDS = {"f": "f32", "b": "i8", "B": "u8", "i": "i32", "q": "i64"}
@@ -188,11 +188,52 @@ def resources():
     for key, words in (("$.depth", "is not there; a key is '$'"), ("width", "is not there"), ("$.rows[2]", "is not there"), ("$.rows[", "is not there"),
                        ("$.width.a", "is not there"), ("$.none", "an object or null, expected a number"), ("$.sizes", "an object or null"), ("$", "an object or null")):
         run("refused: " + key, TRACT + graph(f"x = external<scalar>(shape = [3]); y = x * scalar({get(key)});"), {}, {}, files, refused=words)
-    for text, words in (("", "is not there"), ('{"a": 1,', "expected a string before"), ('{"a" 1, "width": 3}', "expected ':' before '1"), ('{"a": tru, "width": 3}', "expected a value"),
-                        ('{"a": [1 2], "width": 3}', "expected ',' or ']'"), ('{"a": "b', "expected '\"'"), ('{"a": "\\u0041", "width": 3}', "a character, or one of"),
-                        ("[" * 5000, "is not there"), ('{"a": ' + "[" * 5000, "nested more than"), ("{1}", "expected a string")):
+    taken = "x = external<scalar>(shape = [3]); y = x * scalar(tract_resource_get(label = '/conf', key = '$.width'));"
+    for text in (json.dumps({"name": "caf\u00e9 \U0001f600 \\ \"", "width": 3}), '{"na\\u006de": -0.0e+2, "w\\u0069dth": 3}', '{"width": 2, "b": "\\ud83d", "width": 3e0} \n',
+                 '{"b": [' + "1," * 300000 + '1e999], "width": 3}'):
+        run("read: " + text[:40], TRACT + graph(taken), {"x": ("f", (3,), x)}, {"y": ("f", (3,), [3 * v for v in x])}, {"conf.json": text})
+    letters = f"a = {get('$.a')}; b = {get('$.b')}; y = x * (3.0 if a == 'caf\u00e9\U0001f600' && b == 'cafe' else 2.0);"
+    run("letters", TRACT + graph("x = external<scalar>(shape = [3]);" + letters), {"x": ("f", (3,), x)}, {"y": ("f", (3,), [3 * v for v in x])},
+        {"conf.json": json.dumps({"a": "caf\u00e9\U0001f600", "b": "cafe"})})
+    for number in ("+3", "03", "3.", ".3", "-", "3e", "NaN", "1e999", "9" * 400):
+        words = "is too large a number" if number[0] in "19" else "a number as -2, 0.5 or 1e-3"
+        run("refused: " + number[:9], TRACT + graph(taken), {}, {}, {"conf.json": '{"width": %s}' % number}, refused=words)
+    large = {f"k{i}": [i] * 400 for i in range(1000)}
+    calls = "".join(f"v{i} = {get(f'$.k{i % 1000}[399]')}; l{i} = {get(f'$.k{i % 20}')};" for i in range(4000))
+    run("thousands of values of a large file", TRACT + graph("x = external<scalar>(shape = [3]);" + calls + "y = x * scalar(v1999) + scalar(l3999[0]);"), {"x": ("f", (3,), x)},
+        {"y": ("f", (3,), [999 * v + 19 for v in x])}, {"conf.json": json.dumps(large)}, most_mb=256)
+    for text, words in (("", "expected a value"), ("\ufeff{}", "a byte order mark"), ('{"width": 3} 4', "the end of the file before '4"), ('{"width": 3}\0', "the end of the file"), ('{"a\n": 3}', "escape of a control"), ('{"a": 1,', "expected a string before"), ('{"a" 1, "width": 3}', "expected ':' before '1"), ('{"a": tru, "width": 3}', "expected a value"),
+                        ('{"a": [1 2], "width": 3}', "expected ',' or ']'"), ('{"a": "b', "expected '\"'"), ('{"a": "\\u00g1", "width": 3}', "a character, or one of"),
+                        ("[" * 5000, "nested more than"), ('{"a": ' + "[" * 5000, "nested more than"), ("{1}", "expected a string"), ('{"a": [1,], "width": 3}', "expected a value"),
+                        ('{"a": [1e999], "width": 3,}', "expected a string")):
         run("refused: " + text[:20], TRACT + graph(f"x = external<scalar>(shape = [3]); y = x * scalar({get('$.width')});"), {}, {}, {"conf.json": text}, refused=words)
     run("refused: no file", TRACT + graph(f"x = external<scalar>(shape = [3]); y = x * scalar({get('$.width')});"), {}, {}, refused="conf.json")
+
+
+def plain():
+    """What tract writes beside its registries: operators, labels, names of ports."""
+    x = rolled(6)
+    ins = {"x": ("f", (2, 3), x)}
+    of_tract = "extension tract_symbol T;\n", "fragment tract_core_properties() -> (p: (string, string)[]) { p = [('a', 'b')]; }\n", TRACT
+    for name, standard, by in (("square", "sqr", lambda v: v * v), ("recip", "rcp", lambda v: 1 / v)):
+        body = graph(f"x = external<scalar>(shape = [2, 3]); y = {name}(x);")
+        for head in of_tract:
+            run(name + head[:30], head + body, ins, {"y": ("f", (2, 3), [by(v) for v in x])})
+        run("refused: no text of tract", body, {}, {}, refused="the standard has sqr and rcp")
+        run("a fragment of the text", f"fragment {name}(x: tensor<scalar>) -> (y: tensor<scalar>) {{ y = {standard}(x) + 1.0; }}\n" + body, ins,
+            {"y": ("f", (2, 3), [by(v) + 1 for v in x])})
+    taken = lambda label: TRACT + graph(f"x = external<scalar>(shape = [2, 3]); w = variable<scalar>(label = '{label}', shape = [2, 3]); y = x + w;")  # noqa: E731
+    for label in ("l/a.w", "/l/a.w", "//l/a.w"):
+        run("label " + label, taken(label), ins, {"y": ("f", (2, 3), [v + k for k, v in enumerate(x)])}, {"l/a.w.dat": floats((2, 3), [0, 1, 2, 3, 4, 5])})
+    for label in ("/../w", "../w", "/l/../../w", "/l//a.w", "/./w"):
+        run("refused: label " + label, taken(label), {}, {}, {"l/a.w.dat": b""}, refused="not a file beneath the model's folder")
+    body = "fragment step(%s: tensor<scalar>, %s: tensor<scalar>) -> (%s: tensor<scalar>) { %s = %s + %s; }\n"
+    for frame, state, result, inside in (("/l/x.a", "/l/h", "/l/h.b", ("__l_x_a", "__l_h", "__l_h_b")), ("4-x", "h", "4-h", ("_4_x", "h", "_4_h")),
+                                         ("x", "_h", "y.a", ("x", "_h", "y_a")), ("__l_x_a", "__l_h", "__l_h_b", ("__l_x_a", "__l_h", "__l_h_b"))):
+        scan = (f"y = tract_core_scan(body = 'step', scan = [('{frame}', x, 0, 1)], full = [], state = [('{state}', [[0.0, 0.0, 0.0]], '{result}')], "
+                f"output = [('{result}', 'full', 0, 1)], skip = 0, reset_every_turn = false, external_state = false);")
+        run("a scan of " + frame, TRACT + body % (*inside, inside[2], *inside[:2]) + graph("x = external<scalar>(shape = [2, 3]);" + scan), ins,
+            {"y": ("f", (2, 3), x[:3] + [a + b for a, b in zip(x[:3], x[3:])])})
 
 
 def others():
@@ -255,5 +296,6 @@ running()
 caches()
 small()
 resources()
+plain()
 others()
 finish()
