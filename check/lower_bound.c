@@ -51,7 +51,8 @@ static bool sizes_run(const struct bound *b, const struct graph *g, int64_t leng
 
 static bool length_runs(const struct bound *b, int64_t length)
 {
-    return dims_allow(b->t->dims, b->g->symbol, length) && sizes_run(b, b->t, length);
+    return dims_allow(b->t->dims, b->g->symbol, length) &&
+        !dims_claim_broken(b->t->dims, b->g->symbol, length) && sizes_run(b, b->t, length);
 }
 
 /* ---- whole runs ---- */

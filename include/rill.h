@@ -377,8 +377,9 @@ RILL_API rill_status rill_port_align(const rill_port *p, uint64_t input_samples,
                                      rill_alignment *ret);
 
 /* Whether a whole sequence of so many frames of an input is one that the model takes. INVALID names
- * what is asserted of its length, or the sizes that there are, and what does not fit. A stream does
- * not ask: of other lengths it gives what it has. Real-time safe. */
+ * what is asserted of its length, what an op needs of it (more frames than a pad mirrors), or the
+ * sizes that there are, and what does not fit. A stream does not ask: of other lengths it gives
+ * what it has, and once it is finished nothing more where an op needs another. Real-time safe. */
 RILL_API rill_status rill_plan_check_length(const rill_plan *p, unsigned port, uint64_t frames,
                                             rill_error *reterr);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/plan_file.h"
+#include "engine/base/dim_claims.h"
 #include "engine/plan/file/graph.h"
 #include "lib/model_file.h"
 #include "engine/ops/clock.h"
@@ -101,7 +102,7 @@ static rill_status facts_read(struct stream_reader *d, const struct graph *g, co
 
 static rill_status claims_read(struct stream_reader *d)
 {
-    while (record_take_u32(&d->r)) {
+    for (uint32_t kind; (kind = record_take_u32(&d->r)) != 0;) {
         const char *text = record_take_text(&d->r), *holds = record_take_text(&d->r);
         const struct dim *ge0;
         if (d->r.wrong)
@@ -109,7 +110,8 @@ static rill_status claims_read(struct stream_reader *d)
         TRY(dim_parse(d->dims, holds, &ge0, d->err));
         if (!is_of_symbol(d, ge0))
             return err_set(d->err, RILL_MALFORMED, "'%.100s' is asserted of no stream", text);
-        TRY(dims_claim_keep(d->dims, text, ge0, d->err));
+        TRY(dims_claim_add(d->dims, kind == 2 ? DIM_CLAIM_NEEDED : DIM_CLAIM_ASSERTED, text, ge0,
+                           d->err));
     }
     return RILL_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/port.h"
+#include "engine/base/dim_claims.h"
 #include "engine/base/sized.h"
 #include "pulse/offset.h"
 
@@ -249,6 +250,11 @@ rill_status rill_plan_port_shape(const rill_plan *p, unsigned port, rill_shape *
 
 /* ---- lengths of whole sequences ---- */
 
+static bool is_needed(const rill_plan *p, int64_t length)
+{
+    return dims_need_broken(p->model->dims, p->symbol, length) != NULL;
+}
+
 rill_status rill_plan_check_length(const rill_plan *p, unsigned port, uint64_t frames,
                                    rill_error *reterr)
 {
@@ -265,9 +271,10 @@ rill_status rill_plan_check_length(const rill_plan *p, unsigned port, uint64_t f
         : NULL;
     if (broken)
         return err_set(reterr, RILL_INVALID,
-                       "'%.120s' is asserted, but does not hold of %llu frames of input '%.80s', "
-                       "where %.40s is %lld",
-                       broken, (unsigned long long) frames, q->info.name, dim_name(p->symbol),
+                       "'%.120s' is %s, but does not hold of %llu frames of input '%.80s', where "
+                       "%.40s is %lld",
+                       broken, is_needed(p, n / q->step) ? "needed" : "asserted",
+                       (unsigned long long) frames, q->info.name, dim_name(p->symbol),
                        (long long) (n / q->step));
     if (n >= 0 && n % q->step == 0)
         return RILL_OK;

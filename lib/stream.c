@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/stream_internal.h"
+#include "engine/base/dim_claims.h"
 #include "engine/base/sized.h"
 #include "engine/base/float_mode.h"
 
@@ -103,7 +104,7 @@ void rill_stream_reset(rill_stream *s)
     const rill_plan *p = s->plan;
     s->n_runs = 0;
     s->length = -1;
-    s->is_finished = 0;
+    s->is_finished = s->is_short = 0;
     for (uint32_t i = 0; i < p->n_ports; i++)
         s->counts[i] = (struct port_count) { .wanted = s->counts[i].wanted };
     for (uint32_t i = 0; i < p->pgraph.n_lengths; i++)
@@ -137,11 +138,11 @@ static bool is_wanted(const rill_stream *s, uint32_t port)
 }
 
 /* Frames that an output of a finished stream has in all; none of a sequence that the graph has no
- * sizes for. */
+ * sizes for, or of which there is no whole run. */
 static int64_t output_length(const rill_stream *s, const struct port *q)
 {
     int64_t length;
-    return dim_eval(q->length, s->plan->symbol, s->length, &length) ? length : 0;
+    return !s->is_short && dim_eval(q->length, s->plan->symbol, s->length, &length) ? length : 0;
 }
 
 /* Frames that an output may still give of the last run; moves past warm-up and what lies after the
@@ -393,6 +394,8 @@ void rill_stream_finish(rill_stream *s)
         return;
     s->is_finished = 1;
     s->length = stream_length(s);
+    s->is_short = s->plan->symbol &&
+        dims_need_broken(s->plan->model->dims, s->plan->symbol, s->length) != NULL;
     for (uint32_t i = 0; i < s->plan->pgraph.n_lengths; i++)
         if (!dim_eval(s->plan->pgraph.lengths[i], s->plan->symbol, s->length, &s->clock[1 + i]))
             s->clock[1 + i] = 0;

@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* dim_claims.h - what has to hold of lengths for a stream to give what the whole run gives; the
- * whole run of such a length needs nothing. They are claims like others (dim.h), of which
- * dims_claim_broken tells. */
+/* dim_claims.h - what nobody asserted, and yet has to hold of lengths. They are claims like others
+ * (dim.h), of which dims_claim_broken tells. */
 #ifndef RILL_ENGINE_BASE_DIM_CLAIMS_H
 #define RILL_ENGINE_BASE_DIM_CLAIMS_H
 #include "engine/base/dim.h"
 
-rill_status dims_claim_streams(struct dims *ds, const char *text, const struct dim *ge0,
-                               rill_error *reterr);
-/* Whether claim number i, which there is, is one of them. */
-bool dims_claim_is_of_streams(const struct dims *ds, unsigned i);
+enum dim_claim_kind {
+    DIM_CLAIM_ASSERTED,
+    DIM_CLAIM_STREAMS, /* for a stream to give what the whole run gives, which needs it not */
+    DIM_CLAIM_NEEDED   /* by an op, which refuses other lengths: a stream that ends so gives nothing
+                          more */
+};
+
+rill_status dims_claim_add(struct dims *ds, enum dim_claim_kind kind, const char *text,
+                           const struct dim *ge0, rill_error *reterr);
+/* Of claim number i, which there is. */
+enum dim_claim_kind dims_claim_kind(const struct dims *ds, unsigned i);
+
+/* What an op needs and does not have with symbol bound to v; NULL: nothing. No allocation. */
+const char *dims_need_broken(const struct dims *ds, const struct dim *symbol, int64_t v);
 
 /* d >= 0, as far as that is seen at once. */
 bool dim_is_natural(struct dims *ds, const struct dim *d);

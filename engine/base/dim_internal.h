@@ -7,7 +7,7 @@
  * first. */
 #ifndef RILL_ENGINE_BASE_DIM_INTERNAL_H
 #define RILL_ENGINE_BASE_DIM_INTERNAL_H
-#include "engine/base/dim.h"
+#include "engine/base/dim_claims.h"
 
 #include <stddef.h>
 
@@ -51,7 +51,7 @@ struct dim_bound {
 struct dim_claim {
     const char *text;
     const struct dim *ge0;
-    bool streams; /* whole runs need it not */
+    enum dim_claim_kind kind;
     struct dim_claim *next;
 };
 

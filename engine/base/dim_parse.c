@@ -358,17 +358,17 @@ static const struct {
     { ">", 1, -1, false }, { "<", -1, -1, false },
 };
 
-static rill_status claim_add(struct dims *ds, const char *text, const struct dim *ge0, bool streams,
-                             rill_error *reterr)
+rill_status dims_claim_add(struct dims *ds, enum dim_claim_kind kind, const char *text,
+                           const struct dim *ge0, rill_error *reterr)
 {
     for (const struct dim_claim *c = ds->claims; c; c = c->next)
-        if (c->ge0 == ge0 && c->streams == streams && !strcmp(c->text, text))
+        if (c->ge0 == ge0 && c->kind == kind && !strcmp(c->text, text))
             return RILL_OK;
     struct dim_claim *c = arena_new(&ds->arena, struct dim_claim);
     text = arena_string(&ds->arena, text);
     if (!c || !text)
         return err_set(reterr, RILL_NOMEM, "out of memory");
-    *c = (struct dim_claim) { text, ge0, streams, ds->claims };
+    *c = (struct dim_claim) { text, ge0, kind, ds->claims };
     ds->claims = c;
     return dims_status(ds, reterr);
 }
@@ -376,21 +376,15 @@ static rill_status claim_add(struct dims *ds, const char *text, const struct dim
 rill_status dims_claim_keep(struct dims *ds, const char *text, const struct dim *ge0,
                             rill_error *reterr)
 {
-    return claim_add(ds, text, ge0, false, reterr);
+    return dims_claim_add(ds, DIM_CLAIM_ASSERTED, text, ge0, reterr);
 }
 
-rill_status dims_claim_streams(struct dims *ds, const char *text, const struct dim *ge0,
-                               rill_error *reterr)
-{
-    return claim_add(ds, text, ge0, true, reterr);
-}
-
-bool dims_claim_is_of_streams(const struct dims *ds, unsigned i)
+enum dim_claim_kind dims_claim_kind(const struct dims *ds, unsigned i)
 {
     const struct dim_claim *c = ds->claims;
     for (; c && i; i--)
         c = c->next;
-    return c && c->streams;
+    return c ? c->kind : DIM_CLAIM_ASSERTED;
 }
 
 bool dim_is_natural(struct dims *ds, const struct dim *d)
@@ -475,11 +469,24 @@ const char *dims_claim_at(const struct dims *ds, unsigned i, const struct dim **
     return c ? c->text : NULL;
 }
 
-const char *dims_claim_broken(const struct dims *ds, const struct dim *symbol, int64_t v)
+static bool claim_is_broken(const struct dim_claim *c, const struct dim *symbol, int64_t v)
 {
     int64_t least;
+    return dim_eval(c->ge0, symbol, v, &least) && least < 0;
+}
+
+const char *dims_claim_broken(const struct dims *ds, const struct dim *symbol, int64_t v)
+{
     for (const struct dim_claim *c = ds->claims; c; c = c->next)
-        if (dim_eval(c->ge0, symbol, v, &least) && least < 0)
+        if (claim_is_broken(c, symbol, v))
+            return c->text;
+    return NULL;
+}
+
+const char *dims_need_broken(const struct dims *ds, const struct dim *symbol, int64_t v)
+{
+    for (const struct dim_claim *c = ds->claims; c; c = c->next)
+        if (c->kind == DIM_CLAIM_NEEDED && claim_is_broken(c, symbol, v))
             return c->text;
     return NULL;
 }

@@ -97,7 +97,8 @@ static rill_status claims_check(const struct binding *b, rill_error *err)
     char from[300];
     for (unsigned i = 0; (text = dims_claim_at(b->dims, i, &ge0)); i++) {
         const struct dim *d = binding_dim(b, ge0);
-        if (dims_claim_is_of_streams(b->dims, i) || !dim_is_const(d) || dim_value(d) >= 0)
+        if (dims_claim_kind(b->dims, i) != DIM_CLAIM_ASSERTED || !dim_is_const(d) ||
+            dim_value(d) >= 0)
             continue;
         sources_print(b, ge0, from, sizeof from);
         return err_set(err, RILL_INVALID, "'%.120s' is asserted, but does not hold: %s", text,

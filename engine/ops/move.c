@@ -265,9 +265,8 @@ static rill_status slice_place_claim(struct infer *c, const struct dim *at, cons
         return RILL_OK;
     dim_print(at, place, sizeof place);
     snprintf(text, sizeof text, "%s >= 0", place);
-    return dims_claim_streams(ds, text,
-                              dim_max(ds, at, dim_sub(ds, dim_int(ds, 0), dim_add(ds, at, n))),
-                              c->err);
+    return dims_claim_add(ds, DIM_CLAIM_STREAMS, text,
+                          dim_max(ds, at, dim_sub(ds, dim_int(ds, 0), dim_add(ds, at, n))), c->err);
 }
 
 static rill_status slice_axis(struct infer *c, const struct dim *n, const struct dim *from,

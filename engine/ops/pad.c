@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/ops.h"
+#include "engine/base/dim_claims.h"
 #include "engine/ops/attrs.h"
 #include "engine/ops/view.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *const modes[] = { "constant", "reflect", "edge", "wrap", NULL };
@@ -61,6 +63,24 @@ static int64_t pad_most(const struct pads *pads, int axis)
     return before > after ? before : after;
 }
 
+/* Of n frames whose number is open: more than a pad mirrors, or one to copy. */
+static rill_status pad_need(struct infer *c, int mode, const struct dim *n,
+                            const struct dim *before, const struct dim *after)
+{
+    struct dims *ds = c->dims;
+    const struct dim *zero = dim_int(ds, 0), *pad = dim_max(ds, dim_max(ds, before, after), zero),
+                     *least = mode == PAD_REFLECT ? pad : zero,
+                     *ge0 = dim_add_int(ds, dim_sub(ds, n, least), -1);
+    char have[100], than[60], text[180];
+    if (mode == PAD_CONSTANT || dim_is_const(n) || dim_is(pad, 0) || dim_is_natural(ds, ge0))
+        return RILL_OK;
+    dim_print(n, have, sizeof have);
+    dim_print(least, than, sizeof than);
+    snprintf(text, sizeof text, "%s > %s", have, than);
+    return dims_claim_add(ds, DIM_CLAIM_NEEDED, text, dim_max(ds, ge0, dim_sub(ds, zero, pad)),
+                          c->err);
+}
+
 static rill_status pad_infer(struct infer *c)
 {
     struct pads pads;
@@ -74,6 +94,7 @@ static rill_status pad_infer(struct infer *c)
             ((mode == PAD_REFLECT && most >= dim_value(n)) || (mode && dim_value(n) < 1)))
             return infer_fail(c, "axis %d has %lld elements, too few to %s %lld", i,
                               (long long) dim_value(n), modes[mode], (long long) most);
+        TRY(pad_need(c, mode, n, pads.before[i], pads.after[i]));
         c->out[0].shape[i] = dim_add(c->dims, n, dim_add(c->dims, pads.before[i], pads.after[i]));
         if (dim_is_const(c->out[0].shape[i]) && dim_value(c->out[0].shape[i]) < 0)
             return infer_fail(c, "axis %d would have a negative size", i);

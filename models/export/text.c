@@ -264,7 +264,7 @@ static void claims_write(const struct graph *g, FILE *to)
     const unsigned n = graph_symbols(g, known, 0, SYMBOLS_MAX);
     for (unsigned i = 0; (text = dims_claim_at(g->dims, i, &d)); i++) {
         const unsigned m = dims_relation_symbols(g->dims, text, list, 0, SYMBOLS_MAX);
-        bool left = !dims_claim_is_of_streams(g->dims, i); /* nor those that were set */
+        bool left = dims_claim_kind(g->dims, i) == DIM_CLAIM_ASSERTED; /* nor those that were set */
         for (unsigned k = 0; k < m; k++)
             left = left && dim_symbols(list[k], known, n, SYMBOLS_MAX) == n;
         if (left)

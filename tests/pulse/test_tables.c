@@ -434,6 +434,51 @@ static void asserted_test(const struct asserted *a)
     oracle_close(&o);
 }
 
+/* Pads that copy frames need them: of a shorter sequence there is no whole run, and its stream,
+ * once it is known to have ended, gives nothing more. */
+static const struct copied {
+    const char *chain, *need; /* of less than `least` frames it is broken */
+    int least;
+} copied[] = {
+    { "2: pad mode=2 l=3 r=3", "'S > 3' is needed", 4 },
+    { "2: pad mode=2 l=3", "'S > 3' is needed", 4 },
+    { "2: pad mode=2 r=3", "'S > 3' is needed", 4 },
+    { "2: conv k=3; pad mode=2 l=3 r=3", "'-2 + S > 3' is needed", 6 },
+    { "2: conv k=3 s=2; pad mode=2 l=1 r=2; conv k=3", "is needed", 7 },
+    { "2: pad mode=2 l=3 r=3; pad mode=2 l=11 r=4", "is needed", 6 },
+    { "2: pad mode=2 l=2 r=2; conv k=3", "'S > 2' is needed", 3 },
+    { "2: pad mode=1 l=2 r=2", "'S > 0' is needed", 1 },
+};
+
+static void copied_lengths(struct oracle *o, const struct copied *c)
+{
+    for (uint32_t n = 0; n < 12; n++) {
+        const bool fits = (int) n >= c->least;
+        enum verdict v = oracle_law(o, n, 3 * n);
+        oracle_check(v == (fits ? LAW_HOLDS : LAW_NO_WHOLE), "%s, length %u: %s", c->chain, n,
+                     v == LAW_BROKEN ? o->err.text : "a whole run, or none");
+        rill_status s = rill_plan_check_length(o->plan, 0, n, &o->err);
+        oracle_check(s == (fits ? RILL_OK : RILL_INVALID) && (fits || strstr(o->err.text, c->need)),
+                     "%s, length %u: %s", c->chain, n, s ? o->err.text : "it is said to fit");
+    }
+}
+
+static void copied_test(const struct copied *c)
+{
+    struct chain chain;
+    struct oracle o;
+    oracle_check(chain_parse(&chain, c->chain) &&
+                     oracle_open(&o, chain_recipe, &chain, NULL) == LAW_HOLDS,
+                 "%s", c->chain);
+    for (int pulse = 1; pulse <= 9; pulse += 4) {
+        enum verdict v = oracle_pulse(&o, pulse);
+        oracle_check(v == LAW_HOLDS, "%s, pulse %d: %s", c->chain, pulse, o.err.text);
+        if (v == LAW_HOLDS)
+            copied_lengths(&o, c);
+    }
+    oracle_close(&o);
+}
+
 static void row_test(const struct row *r)
 {
     struct chain c;
@@ -461,5 +506,7 @@ int main(void)
     pointwise_test();
     for (size_t i = 0; i < sizeof asserted / sizeof *asserted; i++)
         asserted_test(&asserted[i]);
+    for (size_t i = 0; i < sizeof copied / sizeof *copied; i++)
+        copied_test(&copied[i]);
     return oracle_end();
 }
