@@ -244,6 +244,8 @@ static const struct demand demands[] = {
     { "rill_fbank", "bands", is_positive, "at least 1", NULL },
     { "rill_fbank", "floor", is_positive, "above 0.0", NULL },
     { "rill_log", "floor", is_positive, "above 0.0", NULL },
+    { "tract_pulse_delay", "delay", is_at_least, "at least 0", NULL },
+    { "tract_pulse_delay", "overlap", is_at_least, "at least 0", NULL },
 };
 
 /* false: not a number; what it is instead is refused where it is used. */

@@ -150,8 +150,14 @@ static rill_status spread_read(const struct call *c, uint32_t x, struct spread *
                          c->e->text, n, f->rank);
     if (!n)
         TRY(spread_sizes(c, f, s));
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < 2; k++) {
+        if (n && s->shape[k] != f->shape[k])
+            return call_fail(c, RILL_MALFORMED,
+                             "'%s': output_shape has another batch or other channels than what is "
+                             "spread",
+                             c->e->text);
         s->padded[k] = s->shape[k] = f->shape[k];
+    }
     TRY(spatial_same(c, &s->sp, s->shape + 2));
     for (unsigned i = 0; i < s->sp.n; i++)
         s->padded[2 + i] =

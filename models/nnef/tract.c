@@ -5,6 +5,7 @@
  * A text may use them once it declares their registry: extension tract_registry tract_core; */
 #include "models/nnef/build.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -27,6 +28,14 @@ static rill_status integers_narrow(const struct call *c, enum dtype to, uint32_t
     *w = graph_add_const(c->s->g, c->s->g->wires[*w].name, t);
     *ret_done = true;
     return *w == WIRE_NONE ? nnef_no_memory(c->b) : RILL_OK;
+}
+
+static bool is_whole(struct val v)
+{
+    bool whole = v.kind == VAL_INT || v.kind == VAL_LIST;
+    for (uint32_t i = 0; whole && v.kind == VAL_LIST && i < v.n; i++)
+        whole = is_whole(v.list[i]);
+    return whole;
 }
 
 rill_status build_tract_cast(const struct call *c, struct val *ret)
@@ -55,7 +64,8 @@ rill_status build_tract_cast(const struct call *c, struct val *ret)
         *ret = v;
         return RILL_OK;
     }
-    TRY(val_to_wire(c->b, c->s, c->e->pos, v, DTYPE_F32, &w));
+    const bool whole = dtype_is_int(to) && is_whole(v); /* f32 has 24 bits */
+    TRY(val_to_wire(c->b, c->s, c->e->pos, v, whole ? DTYPE_I64 : DTYPE_F32, &w));
     if (dtype_is_int(to) && wire_fact(c->s, quant_stored(c->b, w))->type == to)
         w = quant_stored(c->b, w);
     bool same = wire_fact(c->s, w)->type == to && quant_stored(c->b, w) != w;
@@ -107,11 +117,38 @@ rill_status build_tract_broadcast(const struct call *c, struct val *ret)
 
 /* ---- products ---- */
 
+/* Letters of the result that no operand has are axes of one place: without them, and where they
+ * are. */
+static rill_status einsum_read(const struct call *c, const char **equation, int64_t ret_axes[],
+                               unsigned *ret_n)
+{
+    char *text = arena_string(c->b->arena, *equation);
+    char *to = text ? strstr(text, "->") : NULL;
+    *ret_n = 0;
+    if (!text)
+        return nnef_no_memory(c->b);
+    if (!to)
+        return RILL_OK;
+    const size_t n_operands = (size_t) (to - text);
+    to += 2;
+    for (unsigned k = 0; *to && k < RANK_MAX; k++) {
+        if (isalpha((unsigned char) *to) && !memchr(text, *to, n_operands)) {
+            memmove(to, to + 1, strlen(to));
+            ret_axes[(*ret_n)++] = k;
+        } else {
+            to++;
+        }
+    }
+    *equation = text;
+    return RILL_OK;
+}
+
 rill_status build_tract_einsum(const struct call *c, struct val *ret)
 {
     const char *equation, *text;
     uint32_t *in, y;
-    unsigned n;
+    int64_t axes[RANK_MAX];
+    unsigned n, n_axes;
     enum dtype acc = DTYPE_NONE; /* what is summed and given */
     TRY(arg_wires(c, "inputs", &in, &n));
     TRY(arg_text(c, "expr", &equation));
@@ -121,7 +158,13 @@ rill_status build_tract_einsum(const struct call *c, struct val *ret)
     for (unsigned i = 0; dtype_is_float(acc) && i < n; i++)
         if (dtype_is_float(wire_fact(c->s, in[i])->type))
             TRY(build_cast(c->b, c->s, c->e->pos, acc, &in[i]));
+    TRY(einsum_read(c, &equation, axes, &n_axes));
     TRY(call_node(c, "Einsum", &(struct attr) ATTR_S("equation", &equation), 1, in, n, &y));
+    if (n_axes) {
+        uint32_t pair[2] = { y, 0 };
+        TRY(const_i64(c->b, c->s->g, axes, n_axes, &pair[1]));
+        TRY(call_node(c, "Unsqueeze", NULL, 0, pair, 2, &y));
+    }
     *ret = val_of_wire(y);
     return RILL_OK;
 }
@@ -140,13 +183,25 @@ static rill_status two_results(const struct call *c, uint32_t first, uint32_t se
     return RILL_OK;
 }
 
+/* How many: a number, or a tensor that holds one. */
+static rill_status count_read(const struct call *c, int64_t *ret)
+{
+    struct val v;
+    TRY(arg_val(c, "k", &v));
+    const struct tensor *t = v.kind == VAL_WIRE ? wire_fact(c->s, v.wire)->value : NULL;
+    if (!t || !dtype_is_int(t->type) || tensor_count(t) != 1)
+        return arg_int(c, "k", ret);
+    *ret = tensor_get_i64(t, t->data, 0);
+    return RILL_OK;
+}
+
 rill_status build_tract_topk(const struct call *c, struct val *ret)
 {
     uint32_t in[2], out[2];
     int64_t k, axis;
     bool largest;
     TRY(arg_wire(c, "input", &in[0]));
-    TRY(arg_int(c, "k", &k));
+    TRY(count_read(c, &k));
     TRY(arg_int(c, "axis", &axis));
     TRY(arg_bool(c, "largest", &largest));
     TRY(const_i64(c->b, c->s->g, &k, 1, &in[1]));
@@ -679,8 +734,10 @@ const struct nnef_row nnef_tract_rows[] = {
     UNARY("tract_core_hard_swish", "HardSwish"),
     UNARY("tract_core_round_even", "Round"),
     UNARY("tract_core_bitnot", "BitwiseNot"),
-    UNARY("tract_core_is_inf", "IsInf"),
-    UNARY("tract_onnx_is_inf", "IsInf"),
+    { "tract_core_is_inf", "input, detect_positive = true, detect_negative = true", build_row,
+      "IsInf", "input", "detect_positive:b detect_negative:b" },
+    { "tract_onnx_is_inf", "input, detect_positive = true, detect_negative = true", build_row,
+      "IsInf", "input", "detect_positive:b detect_negative:b" },
     UNARY("tract_onnx_isinf", "IsInf"), /* of older files */
     UNARY("tract_onnx_is_nan", "IsNaN"),
     UNARY("tract_onnx_erf", "Erf"),

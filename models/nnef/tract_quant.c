@@ -63,6 +63,13 @@ static rill_status operand_read(const struct call *c, uint32_t x, const char *ze
         return RILL_OK;
     TRY(val_to_wire(c->b, c->s, c->e->pos, v, DTYPE_I32, &in[1]));
     TRY(build_cast(c->b, c->s, c->e->pos, DTYPE_I32, &in[1]));
+    const struct fact *f = wire_fact(c->s, in[1]);
+    if (f->rank == 1 && dim_is_const(f->shape[0]) && dim_value(f->shape[0]) == 1) {
+        const int64_t axis = 0;
+        uint32_t pair[2] = { in[1], 0 };
+        TRY(const_i64(c->b, c->s->g, &axis, 1, &pair[1]));
+        TRY(call_node(c, "Squeeze", NULL, 0, pair, 2, &in[1]));
+    }
     if (wire_fact(c->s, in[1])->rank)
         return call_fail(c, RILL_UNSUPPORTED, "'%s': zeros of rank %d, expected one number",
                          c->e->text, wire_fact(c->s, in[1])->rank);

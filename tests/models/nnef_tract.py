@@ -247,6 +247,26 @@ def others():
     for registry in ("core", "transformers"):
         one("gelu", f"tract_{registry}_gelu_approx(x, fast_impl = false)", gelu)
     one("is_nan", "tract_core_is_nan(select(x > 0.0, x, x / 0.0 * 0.0))", [v <= 0 for v in x], "?")
+    body = "v = select(x > 0.5, 1.0 / 0.0, select(x < -0.5, -1.0 / 0.0, x)); y = tract_%s_is_inf(v%s);"
+    for registry, (up, down) in itertools.product(("core", "onnx"), itertools.product((True, False), repeat=2)):
+        given = f", detect_negative = {str(down).lower()}, detect_positive = {str(up).lower()}"
+        run("is_inf" + given, TRACT + graph("x = external<scalar>(shape = [4]);" + body % (registry, given)), {"x": ("f", (4,), [1, -1, 0, 0.25])},
+            {"y": ("?", (4,), [up, down, False, False])})
+    run("topk with a tensor", TRACT + graph("x = external<scalar>(shape = [2, 3]); k = tract_core_cast([2], to = 'i64'); (y, at) = tract_core_topk(x, k, largest = true, axis = 1);"),
+        ins, {"y": ("f", (2, 2), sorted(x[:3])[:0:-1] + sorted(x[3:])[:0:-1])})
+    run("a cast of large integers", TRACT + graph("x = tract_core_external(shape = [2], datum_type = 'i64'); y = x + tract_core_cast([9007199254740993, 16777217], to = 'i64');"),
+        {"x": ("q", (2,), [0, 1])}, {"y": ("q", (2,), [9007199254740993, 16777218])})
+    run("refused: topk by data", TRACT + graph("x = external<scalar>(shape = [2, 3]); (y, at) = tract_core_topk(x, sum_reduce(x, axes = [0, 1]), largest = true, axis = 1);"),
+        {}, {}, refused="'k' is a tensor, expected an integer")
+    one("an einsum with axes of its own", "squeeze(tract_core_einsum([x], expr = 'ab->caxbd', acc = 'f32', output = ''), axes = [0, 2, 4])", x)
+    sums = [sum(x[3 * i:3 * i + 3]) for i in range(2)]
+    run("an einsum that sums and has an axis of its own", TRACT + graph("x = external<scalar>(shape = [2, 3]); y = tract_core_einsum([x, [[1.0, 2.0]]], expr = 'ma,bn->mbnc', acc = 'f32');"),
+        ins, {"y": ("f", (2, 1, 2, 1), [s * k for s in sums for k in (1, 2)])})
+    for given in ("delay = -1, overlap = 2", "delay = 2, overlap = -1"):
+        run("refused: " + given, TRACT + graph(f"x = external<scalar>(shape = [2, 3]); y = tract_pulse_delay(x, axis = 1, {given});"), {}, {}, refused="is -1, expected at least 0")
+    for shape in ("[2, 2, 6]", "[1, 3, 6]"):
+        body = f"x = external<scalar>(shape = [1, 2, 3]); i = tract_core_cast([[[0, 1, 2], [0, 1, 2]]], to = 'i64'); y = desample(x, i, size = [1, 1, 2], stride = [1, 1, 2], padding = [(0, 0), (0, 0), (0, 0)], output_shape = {shape});"
+        run("refused: desample to " + shape, TRACT + graph(body), {}, {}, refused="another batch or other channels")
     norm = lambda r: [v / math.sqrt(sum(a * a for a in r) / 3 + 0.01) * (k + 1) for k, v in enumerate(r)]  # noqa: E731
     one("scaled_rms_norm", "tract_core_scaled_rms_norm(x, [1.0, 2.0, 3.0], axis = 1, eps = 0.01)", norm(x[:3]) + norm(x[3:]))
     p, q = [-7, 5, 1, 100, -1, 0], [1, 2, 4, 3, 0, 5]
