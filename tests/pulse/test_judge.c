@@ -79,9 +79,10 @@ struct after {
 
 static uint32_t after_op(struct gb *b, const char *op, uint32_t x, float by)
 {
-    return !op                                      ? x
-        : !strcmp(op, "Neg") || !strcmp(op, "Tanh") ? GB(b, op, "", x)
-                                                    : GB(b, op, "", x, gb_scalar(b, by));
+    return !op ? x
+        : !strcmp(op, "Neg") || !strcmp(op, "Tanh") || !strcmp(op, "Sigmoid")
+        ? GB(b, op, "", x)
+        : GB(b, op, "", x, gb_scalar(b, by));
 }
 
 static void after_mask(struct gb *b, const void *ctx)
@@ -198,6 +199,7 @@ static const struct row rows[] = {
     { "scaled to nothing after the mask", AFTER("Mul", NULL, 1e-9f), "would show again", NULL },
     { "negated after the mask", AFTER("Neg", NULL, 0), "would show again", NULL },
     { "bent after the mask", AFTER("Tanh", NULL, 0), "would show again", NULL },
+    { "bent to weights after the mask", AFTER("Sigmoid", NULL, 0), "not through Sigmoid", NULL },
     { "shifted weights", AFTER(NULL, "Add", 1), "would show again", NULL },
     { "chunks up to the end", ended, (const enum end[]) { BEHIND }, NULL, NULL },
     { "chunks up to the end, which is compared", ended, (const enum end[]) { BEFORE_END }, NULL,
