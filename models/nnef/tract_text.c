@@ -326,6 +326,9 @@ static const char running[] =
 /* Sums of 32 bits by their scale, rounded to even and held to what their type has. In a convolution
  * b0 and b_scale are of what is convolved, a0 and a_scale of the filter. */
 static const char quantised[] =
+    "fragment rill_number(x: tensor<scalar>, type: string) -> (y: tensor<scalar>)\n"
+    "{ y = reshape(tract_core_cast(x, to = type), shape = []) if rill_given(x) else "
+    "tract_core_cast(x, to = type); }\n"
     "fragment rill_scaled(sums: tensor<integer>, a: scalar, b: scalar, c0: integer, c: scalar, "
     "type: "
     "string) -> (y: tensor<scalar>)\n"
@@ -334,13 +337,11 @@ static const char quantised[] =
     "  plain = (a == 1.0 && b == 1.0 && c == 1.0) if rill_known(a) && rill_known(b) && "
     "rill_known(c) "
     "else false;\n"
-    "  by = tract_core_cast(a, to = 'f32') * tract_core_cast(b, to = 'f32') / tract_core_cast(c, "
-    "to "
-    "= 'f32');\n"
+    "  by = rill_number(a, 'f32') * rill_number(b, 'f32') / rill_number(c, 'f32');\n"
     "  near = tract_core_cast(sums, to = 'f32') if plain else round(tract_core_cast(sums, to = "
     "'f32') * by);\n"
-    "  zero = tract_core_cast(c0, to = 'f32'); least = -128.0 if type in ['i8', 'I8'] else 0.0;\n"
-    "  y = sums + tract_core_cast(c0, to = 'i32') if plain && wide else tract_core_cast(near + "
+    "  zero = rill_number(c0, 'f32'); least = -128.0 if type in ['i8', 'I8'] else 0.0;\n"
+    "  y = sums + rill_number(c0, 'i32') if plain && wide else tract_core_cast(near + "
     "zero "
     "if wide else\n"
     "      clamp(near + zero, least, least + 255.0), to = type); }\n"

@@ -164,6 +164,11 @@ def small():
              [held(round_even((s + bias[i // 3]) / 512) + 5) for i, s in enumerate(sums)]),
             ("qmatmul", "tract_core_qmatmul(x, b, 0, axes = [0, 1, 0, 1, 0, 1], output_type = 'i8', " + by + ")", [held(round_even(s / 512) + 5) for s in sums])):
         run(name, TRACT + graph(ext + f"y = {text};", "x, b"), ins, {"y": ("b", (2, 3), y)})
+    ones = by.replace("a0 = 3", "a0 = tract_core_cast([3], to = 'i8')").replace("c0 = 5", "c0 = tract_core_cast([5], to = 'i8')").replace("0.25", "[0.25]")
+    run("einsum_q with numbers in lists of one", TRACT + graph(ext + f"y = tract_core_einsum_q([x, b], expr = 'mk,kn,,m,,n,n,m,->mn', output = 'i8', bias = tract_core_cast(0, to = 'i32'), {ones});",
+        "x, b"), ins, {"y": ("b", (2, 3), [held(round_even(s / 512) + 5) for s in sums])})
+    for given in ("a_scale = [0.5, 0.25]", "b_scale = [0.5, 0.25, 1.0]", "c0 = tract_core_cast([1, 2], to = 'i8')"):
+        run("refused: " + given, TRACT + graph(ext + f"y = tract_core_einsum_q([x, b], expr = 'mk,kn,,,m,,n,m,->mn', output = 'i8', {given});", "x, b"), {}, {}, refused="does not fit f32[]")
     for text, words in (("tract_core_einsum_q([x, b], expr = 'mk,kn,,,,,,,->mn', bias = tract_core_cast([1, 2, 3], to = 'i32'), output = 'i8', " + by + ")", "axes are not those of the result"),
                         ("tract_core_einsum_q([x], expr = 'mk->m', output = 'i8')", "1 operands and 'mk->m', expected two"),
                         ("tract_core_einsum_q([x, tract_core_cast(b, to = 'f32')], expr = 'mk,kn->mn', output = 'i8')", "an operand of f32, expected integers"),
