@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Texts that tract wrote of nets of PyTorch, with the numbers that PyTorch gives (tract_texts/make.py): as folders, as archives,
-and in a stream where time is open.
+"""Texts that tract wrote of nets of PyTorch, with the numbers that PyTorch gives (tract_texts/make.py): as folders, typed
+and decluttered, and as archives.
 
     tract_texts.py RILL"""
 import os
