@@ -3,6 +3,7 @@
  * fault. */
 #include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
+#include "engine/base/dim_claims.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,8 +40,10 @@ static rill_status places_assume(struct infer *c, const struct dim *n)
         return RILL_OK;
     dim_print(n, size, sizeof size);
     snprintf(text, sizeof text, "%s >= %lld", size, (long long) least);
-    TRY(dims_assume(c->dims, dim_add_int(c->dims, n, -least), c->err));
-    return dims_claim_keep(c->dims, text, dim_add_int(c->dims, n, -least), c->err);
+    const struct dim *ge0 = dim_add_int(c->dims, n, -least);
+    TRY(dims_assume(c->dims, ge0, c->err));
+    TRY(dims_claim_keep(c->dims, text, ge0, c->err));
+    return dims_claim_add(c->dims, DIM_CLAIM_NEEDED, text, ge0, c->err);
 }
 
 static rill_status gather_infer(struct infer *c)
