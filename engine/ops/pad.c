@@ -63,22 +63,36 @@ static int64_t pad_most(const struct pads *pads, int axis)
     return before > after ? before : after;
 }
 
-/* Of n frames whose number is open: more than a pad mirrors, or one to copy. */
+/* n > least, where nothing pads it holds of all. */
+static rill_status pad_claim(struct infer *c, enum dim_claim_kind kind, const struct dim *n,
+                             const struct dim *least, const struct dim *pad)
+{
+    struct dims *ds = c->dims;
+    const struct dim *ge0 = dim_add_int(ds, dim_sub(ds, n, least), -1);
+    char have[100], than[60], text[180];
+    if (dim_is_natural(ds, ge0))
+        return RILL_OK;
+    dim_print(n, have, sizeof have);
+    dim_print(least, than, sizeof than);
+    snprintf(text, sizeof text, "%s > %s", have, than);
+    return dims_claim_add(ds, kind, text, dim_max(ds, ge0, dim_sub(ds, dim_int(ds, 0), pad)),
+                          c->err);
+}
+
+/* Of n frames whose number is open: more than a pad mirrors, or one to copy. A stream copies of
+ * those that are left where the other end is cut, and so needs as many of them. */
 static rill_status pad_need(struct infer *c, int mode, const struct dim *n,
                             const struct dim *before, const struct dim *after)
 {
     struct dims *ds = c->dims;
     const struct dim *zero = dim_int(ds, 0), *pad = dim_max(ds, dim_max(ds, before, after), zero),
                      *least = mode == PAD_REFLECT ? pad : zero,
-                     *ge0 = dim_add_int(ds, dim_sub(ds, n, least), -1);
-    char have[100], than[60], text[180];
-    if (mode == PAD_CONSTANT || dim_is_const(n) || dim_is(pad, 0) || dim_is_natural(ds, ge0))
+                     *cut = dim_add(ds, dim_min(ds, before, zero), dim_min(ds, after, zero));
+    if (mode == PAD_CONSTANT || dim_is_const(n) || dim_is(pad, 0))
         return RILL_OK;
-    dim_print(n, have, sizeof have);
-    dim_print(least, than, sizeof than);
-    snprintf(text, sizeof text, "%s > %s", have, than);
-    return dims_claim_add(ds, DIM_CLAIM_NEEDED, text, dim_max(ds, ge0, dim_sub(ds, zero, pad)),
-                          c->err);
+    TRY(pad_claim(c, DIM_CLAIM_NEEDED, n, least, pad));
+    return dim_is(cut, 0) ? RILL_OK
+                          : pad_claim(c, DIM_CLAIM_STREAMS, dim_add(ds, n, cut), least, pad);
 }
 
 static rill_status pad_infer(struct infer *c)

@@ -489,6 +489,28 @@ static void copied_test(const struct copied *c)
     oracle_close(&o);
 }
 
+/* A stream mirrors what is left where the other end is cut, the whole run what was cut off, too: at
+ * a length at which those differ there is no stream. */
+static void cut_test(const char *text, uint32_t least)
+{
+    struct chain chain;
+    struct oracle o;
+    oracle_check(chain_parse(&chain, text) &&
+                     oracle_open(&o, chain_recipe, &chain, NULL) == LAW_HOLDS &&
+                     oracle_pulse(&o, 2) == LAW_HOLDS,
+                 "%s: %s", text, o.err.text);
+    for (uint32_t n = 0; n < 12; n++) {
+        const bool fits = n >= least;
+        enum verdict v = oracle_law(&o, n, 5 * n);
+        oracle_check(fits ? v == LAW_HOLDS : v != LAW_BROKEN, "%s, length %u: %s", text, n,
+                     o.err.text);
+        rill_status s = rill_plan_check_length(o.plan, 0, n, &o.err);
+        oracle_check(s == (fits ? RILL_OK : RILL_INVALID), "%s, length %u: %s", text, n,
+                     s ? o.err.text : "it is said to fit");
+    }
+    oracle_close(&o);
+}
+
 static void row_test(const struct row *r)
 {
     struct chain c;
@@ -518,5 +540,8 @@ int main(void)
         asserted_test(&asserted[i]);
     for (size_t i = 0; i < sizeof copied / sizeof *copied; i++)
         copied_test(&copied[i]);
+    cut_test("2: pad mode=2 l=-1 r=3", 5);
+    cut_test("2: pad mode=2 l=3 r=-2", 6);
+    cut_test("2: pad mode=1 l=-1 r=3", 2);
     return oracle_end();
 }
