@@ -135,17 +135,17 @@ static rill_status declared_open(rill_model **ret, const char *name, const struc
     return step_model_open(ret, name, &d, &opts, reterr);
 }
 
-/* "40" or "40ms", or "40frames" of the input. */
+/* "40ms", or "40frames" of the input. */
 static rill_status latency_read(const char *text, uint32_t *ret_ms, uint32_t *ret_frames,
                                 rill_error *err)
 {
     char *end;
     unsigned long v = strtoul(text, &end, 10);
-    bool frames = !strcmp(end, "frames"), unit = !*end || !strcmp(end, "ms") || frames;
+    bool frames = !strcmp(end, "frames"), unit = !strcmp(end, "ms") || frames;
     if (*text < '0' || *text > '9' || !unit || v < 1 || v > (frames ? INT32_MAX : 60000))
         return err_set(err, RILL_INVALID,
-                       "--latency '%.40s' is no number of milliseconds from 1 to 60000, as in "
-                       "40ms, nor of input frames, as in 40frames",
+                       "--latency '%.40s' is no number of milliseconds with its unit, 1ms to "
+                       "60000ms, nor of input frames, as in 40frames",
                        text);
     *(frames ? ret_frames : ret_ms) = (uint32_t) v;
     return RILL_OK;

@@ -50,7 +50,7 @@ struct opt_real {
       OPT_INT,  INT_FROM_TO(&(ms), 1, 60000),                                                      \
       "MS",     "how long a pulse that is chosen by its cost may last (default 20)" },             \
     {                                                                                              \
-        "latency", 0, OPT_TEXT, &(open).latency, "MS",                                             \
+        "latency", 0, OPT_TEXT, &(open).latency, "TIME",                                           \
             "how late outputs may be, the pulse with it, as in 40ms or 40frames: it is chosen by " \
             "that"                                                                                 \
     }

@@ -259,6 +259,7 @@ expect 0 '"latency_samples": 256' "$rill" inspect --json wiener
 expect 0 "256 frames a pulse" "$rill" inspect --latency 32ms wiener
 expect 0 "is 256 late already" "$rill" inspect --latency 20ms wiener
 expect 3 "no number of milliseconds" "$rill" inspect --latency soon wiener
+expect 3 "'40' is no number of milliseconds with its unit" "$rill" inspect --latency 40 wiener
 bare=$(dirname "$0")/../pulse/skips.onnx
 expect 0 "states no sample rate; one in input frames" "$rill" inspect --latency 20ms "$bare"
 expect 0 "8 frames a pulse" "$rill" inspect --latency 8frames "$bare"
