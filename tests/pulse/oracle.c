@@ -358,7 +358,7 @@ static enum verdict law_run(struct oracle *o, const struct whole *w, uint32_t cu
     return v;
 }
 
-/* Input for a sequence of which there is no whole run. */
+/* Input for a sequence of which there is no whole run, or of whose length no stream is. */
 static void lone_inputs(const struct oracle *o, struct whole *w, int64_t length, uint32_t seed)
 {
     for (uint32_t i = 0; i < o->plan->n_inputs; i++) {
@@ -408,10 +408,14 @@ enum verdict oracle_law(struct oracle *o, int64_t length, uint32_t cuts)
     enum verdict v;
     const char *broken =
         o->model->stream ? dims_claim_broken(o->model->dims, o->model->stream, length) : NULL;
-    if (whole_run(o, &w, length, cuts * 7919 + 17) == RILL_OK)
-        v = broken ? LAW_NO_WHOLE : law_run(o, &w, cuts); /* no stream is of that length */
-    else
+    if (whole_run(o, &w, length, cuts * 7919 + 17) == RILL_OK && !broken)
+        v = law_run(o, &w, cuts);
+    else {
         v = lone_run(o, &w, length, cuts);
+        if (v == LAW_NO_WHOLE && broken)
+            err_set(&o->err, RILL_UNSUPPORTED, "no stream is of length %lld: it breaks '%s'",
+                    (long long) length, broken);
+    }
     arena_drop(&w.arena);
     dims_free(w.dims);
     return v;

@@ -268,7 +268,8 @@ static int env_number(const char *name, int otherwise)
 
 static void one_graph(const char *text)
 {
-    static const char *const words[] = { "holds", "refused", "no whole run", "broken" };
+    static const char *const words[] = { "holds", "refused", "no whole run, or no stream",
+                                         "broken" };
     struct try t = { .pulse = env_number("RILL_PULSE", 1),
                      .length = env_number("RILL_LENGTH", 9),
                      .cuts = 1 };
