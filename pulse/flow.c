@@ -181,7 +181,8 @@ static bool early_find(const struct pulser *p, const struct stream_fact *s, bool
     bool known = lengths_decide(p, both, 2, 0, true, &l) && l.rise[0] == l.rise[1];
     *ret = INT64_MIN;
     for (int64_t t = 0; known && t < l.end; t++)
-        if (dim_eval(both[0], p->symbol, t, &come) && dim_eval(s->length, p->symbol, t, &length))
+        if (dim_eval(both[0], p->symbol, t, &come) && dim_eval(s->length, p->symbol, t, &length) &&
+            length >= 0)
             *ret = larger(*ret, come - length - s->delay);
     return *ret > INT64_MIN;
 }
@@ -366,7 +367,8 @@ static rill_status windows_of_copies(struct pulser *p, const struct node *n, str
     if (pad.after)
         TRY(flow_resolve(p, n, f));
     const int64_t window = w->span + 1 - s + f->sf.delay - pad.before,
-                  lag = frames_up(larger(window, pad_delay(f, &pad)), s);
+                  least = larger(pad_delay(f, &pad), padded_heads_delay(w->copies, w->span)),
+                  lag = frames_up(larger(window, least), s);
     p->windows[n - p->src->nodes] =
         (struct axis_window) { true, pad.before, w->span - pad.before, s };
     TRY(pad_emit(p, n, f, &pad, lag * s, pad_past(f, &pad, lag * s), used));

@@ -139,6 +139,9 @@ static rill_status padded_carry(struct pulser *p, const struct node *n, uint32_t
     if (!out)
         return pulser_no_memory(p);
     struct padded q = *first;
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_stream(p, n->in[i]))
+            padded_heads_join(&q, &p->padded[n->in[i]]);
     const bool same_fill = node_moves(n) && q.mode == PULSE_PAD_CONSTANT,
                copies = q.mode == PULSE_PAD_EDGE || q.mode == PULSE_PAD_REFLECT,
                given = !same_fill && !copies;

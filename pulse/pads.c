@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What pads a sequence, as frames. */
 #include "engine/ops/clock.h"
+#include "pulse/ints.h"
 #include "pulse/pulser.h"
 
 rill_status padded_frames(struct pulser *p, const struct node *n, const struct padded *q,
@@ -30,6 +31,22 @@ static rill_status frames_join(struct pulser *p, const struct node *n, int axis,
         : pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, ret);
 }
 
+int64_t padded_heads_delay(const struct padded *q, int64_t span)
+{
+    const struct stream_fact *s = &q->inner.sf;
+    if (!q->inputs)
+        return 0;
+    const int64_t last = (q->inputs * s->hop_den + s->hop_num - 1) / s->hop_num - 1;
+    const int64_t first = last - larger(q->direct - 1 - span, 0); /* that frame 0 reads */
+    return first / s->pulse < last / s->pulse ? first : last / s->pulse * s->pulse;
+}
+
+void padded_heads_join(struct padded *q, const struct padded *other)
+{
+    q->direct = q->inputs == other->inputs && q->direct == other->direct ? q->direct : 0;
+    q->inputs = larger(q->inputs, other->inputs);
+}
+
 bool padded_joins(const struct pulser *p, uint32_t src_wire, int64_t after)
 {
     const struct padded *q = &p->padded[src_wire];
@@ -55,6 +72,7 @@ rill_status padded_join(struct pulser *p, const struct node *n, struct padded *q
     TRY(padded_frames(p, n, &outer, outer.after, outer.tail, &last));
     TRY(frames_join(p, n, axis, first, head, &q->head));
     TRY(frames_join(p, n, axis, tail, last, &q->tail));
+    padded_heads_join(q, &outer);
     q->before += outer.before;
     q->after += outer.after;
     q->mode = PULSE_PAD_VALUES;

@@ -65,7 +65,8 @@ int64_t kept_delay(const struct pulser *p, const struct node *n, const struct st
     for (unsigned i = 0; i < n->n_in; i++)
         if (pulser_kept(p, n->in[i]))
             inputs = larger(inputs, p->kept[n->in[i]].inputs);
-    return inputs ? larger((inputs * s->hop_den + run - 1) / run - 1, 0) : 0;
+    const int64_t last = (inputs * s->hop_den + run - 1) / run - 1;
+    return inputs && last > 0 ? last / s->pulse * s->pulse : 0;
 }
 
 /* ---- emitting ---- */

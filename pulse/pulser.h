@@ -255,7 +255,15 @@ struct padded {
     const struct tensor *fill;
     int mode; /* enum pulse_pad_mode; of EDGE and REFLECT the frames are those of the sequence */
     uint32_t head, tail; /* of VALUES */
+    int64_t inputs;      /* that have come when the head has, which is made of kept frames; or 0 */
+    int64_t direct;      /* so many of them are the first of the sequence, as they are, or 0 */
 };
+
+/* By what frame 0 of windows of 1 + span frames of the padded sequence must be late for the heads
+ * that they read to be there; in frames of it. */
+int64_t padded_heads_delay(const struct padded *q, int64_t span);
+/* What is padded by frames of q, too. */
+void padded_heads_join(struct padded *q, const struct padded *other);
 
 /* The `frames` frames that pad a sequence at one of its ends, as a dst wire: those given, or of its
  * fill. */

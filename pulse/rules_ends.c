@@ -127,9 +127,14 @@ static rill_status padded_note(struct pulser *p, const struct node *n, const str
     const struct padded *q = &p->padded[n->in[0]];
     const struct tensor *fill = fill_unless_zero(pad->fill);
     const bool constant = pad->mode == PULSE_PAD_CONSTANT && f->wire == p->map[n->in[0]];
-    struct padded all = {
-        true, *f, pad->before, pad->after, fill, pad->mode, WIRE_NONE, WIRE_NONE
-    };
+    struct padded all = { .is = true,
+                          .inner = *f,
+                          .before = pad->before,
+                          .after = pad->after,
+                          .fill = fill,
+                          .mode = pad->mode,
+                          .head = WIRE_NONE,
+                          .tail = WIRE_NONE };
     if (constant && q->is && q->mode == PULSE_PAD_CONSTANT &&
         (flow_fill_same(q->fill, fill) || (pad->before == 0 && pad->after == 0))) {
         all = *q;
@@ -251,36 +256,29 @@ static rill_status heads_check(struct pulser *p, const struct node *n, unsigned 
     return RILL_OK;
 }
 
-/* By how much the stream must be late for the frames in front of it to be there. */
-static int64_t heads_delay(const struct pulser *p, const struct node *n, unsigned k,
-                           const struct stream_fact *s)
+/* The frames in front of the stream, input k of n, that are kept. */
+static void heads_of(const struct pulser *p, const struct node *n, unsigned k, struct padded *q)
 {
-    int64_t delay = kept_delay(p, n, s), single = 0;
+    unsigned heads = 0;
     for (unsigned i = 0; i < n->n_in; i++) {
-        const struct kept *q = n->in[i] == WIRE_NONE ? NULL : &p->kept[n->in[i]];
-        if (q && q->inputs)
-            single = single == 0 && i < k && q->direct ? q->direct : -1;
+        const struct kept *h = n->in[i] == WIRE_NONE ? NULL : &p->kept[n->in[i]];
+        if (!h || !h->inputs)
+            continue;
+        q->inputs = larger(q->inputs, h->inputs);
+        q->direct = ++heads == 1 && i < k ? h->direct : 0;
     }
-    return single > 0 ? larger(delay - (single - 1), 0) : delay;
 }
 
 /* What windows over the sequence f, input k of n, read that is put between frames. */
 static rill_status joined_note(struct pulser *p, const struct node *n, unsigned k,
-                               const struct flow *f, const struct flow_pad *pad, bool zeros)
+                               const struct padded *around)
 {
-    const struct padded around = { .is = true,
-                                   .inner = *f,
-                                   .before = pad->before,
-                                   .after = pad->after,
-                                   .mode = zeros ? PULSE_PAD_CONSTANT : PULSE_PAD_VALUES,
-                                   .head = pad->head,
-                                   .tail = pad->tail };
     struct padded *all = &p->padded[n->out[0]];
-    *all = around;
-    if (node_has_kept(p, n) || !padded_joins(p, n->in[k], pad->after))
+    *all = *around;
+    if (!padded_joins(p, n->in[k], around->after))
         return RILL_OK;
     *all = p->padded[n->in[k]];
-    return padded_join(p, n, all, &around);
+    return padded_join(p, n, all, around);
 }
 
 rill_status rule_concat(struct pulser *p, const struct node *n)
@@ -303,14 +301,21 @@ rill_status rule_concat(struct pulser *p, const struct node *n)
     struct flow_pad pad = { .mode = PULSE_PAD_VALUES };
     TRY(constants_join(p, n, 0, k, f.sf.axis, &pad.head, &pad.before));
     TRY(constants_join(p, n, k + 1, n->n_in, f.sf.axis, &pad.tail, &pad.after));
-    if (node_has_kept(p, n)) {
+    const bool zeros = all_zero(p, pad.head) && all_zero(p, pad.tail);
+    struct padded around = { .is = true,
+                             .inner = f,
+                             .before = pad.before,
+                             .after = pad.after,
+                             .mode = zeros ? PULSE_PAD_CONSTANT : PULSE_PAD_VALUES,
+                             .head = pad.head,
+                             .tail = pad.tail };
+    heads_of(p, n, k, &around);
+    TRY(joined_note(p, n, k, &around));
+    if (around.inputs) {
         TRY(heads_check(p, n, k, f.sf.axis));
         TRY(flow_delay(p, n->name, &f,
-                       larger(heads_delay(p, n, k, &f.sf) + pad.before - f.sf.delay, 0)));
+                       larger(padded_heads_delay(&around, 0) + pad.before - f.sf.delay, 0)));
     }
-    const bool zeros = all_zero(p, pad.head) && all_zero(p, pad.tail);
-    if (zeros || !node_has_kept(p, n))
-        TRY(joined_note(p, n, k, &f, &pad, zeros));
     TRY(flow_pad(p, n, &f, &pad));
     return pulser_bind(p, n, 0, f.wire, &f.sf);
 }

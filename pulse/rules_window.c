@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules of ops that see a window of the time axis: Conv, pooling, Slice, Frame, STFT. */
+#include "engine/base/dim_claims.h"
 #include "engine/ops/attrs.h"
 #include "engine/ops/clock.h"
 #include "pulse/ints.h"
@@ -127,7 +128,8 @@ static int64_t front_frames(const struct pulser *p, const struct node *n, const 
     const bool constant = !w->copies || w->copies->mode == PULSE_PAD_VALUES;
     const int64_t before = w->copies ? w->copies->before : w->before;
     const int64_t late = w->span + 1 - w->stride + f->sf.delay - before;
-    if (!constant || late > -w->stride || f->sf.pulse % w->stride || node_has_kept(p, n) ||
+    if (!constant || (w->copies && w->copies->inputs) || late > -w->stride ||
+        f->sf.pulse % w->stride || node_has_kept(p, n) ||
         (w->copies && w->copies->after && lengths_negative(p, f->sf.length)))
         return 0;
     int64_t frames = (before - 1 - w->span) / w->stride + 1;
@@ -174,7 +176,7 @@ static rill_status front_carry(struct pulser *p, const struct node *n, const voi
     TRY(window_op(p, n, attr, f.wire, &f.wire));
     f.sf.length = dim_add_int(p->dst->dims, pulser_fact(p, n->out[0])->shape[f.sf.axis], -frames);
     p->padded[n->out[0]] =
-        (struct padded) { true, f, frames, 0, NULL, PULSE_PAD_VALUES, head, WIRE_NONE };
+        (struct padded) { true, f, frames, 0, NULL, PULSE_PAD_VALUES, head, WIRE_NONE, 0, 0 };
     return RILL_OK;
 }
 
@@ -403,7 +405,8 @@ static bool slice_is_head(const struct pulser *p, const struct flow *f, const st
     if (!lengths_decide(p, both, 2, first + k, false, &l))
         return false;
     for (int64_t t = 0; t < l.end; t++) {
-        if (!dims_allow(p->dst->dims, p->symbol, t) || !dim_eval(out, p->symbol, t, &have) ||
+        if (!dims_allow(p->dst->dims, p->symbol, t) ||
+            dims_need_broken(p->dst->dims, p->symbol, t) || !dim_eval(out, p->symbol, t, &have) ||
             !dim_eval(f->sf.length, p->symbol, t, &length))
             continue;
         int64_t want = larger(length - first, 0);
@@ -488,6 +491,8 @@ static rill_status pads_cut(struct pulser *p, const struct node *n, struct padde
         q->inner.sf.length =
             dim_add_int(p->dst->dims, pulser_fact(p, n->out[0])->shape[axis], -q->before);
     q->head = q->before ? q->head : WIRE_NONE;
+    q->inputs = q->before ? q->inputs : 0;
+    q->direct = first ? 0 : q->direct;
     q->tail = after > 0 ? q->tail : WIRE_NONE;
     q->after = larger(after, 0);
     return RILL_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Ops on shapes: views, and values made of sizes. */
+#include "engine/base/dim_claims.h"
 #include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
@@ -394,6 +395,22 @@ static rill_status unsqueeze_infer(struct infer *c)
 
 /* ---- Expand ---- */
 
+/* An axis of as many places as time has that becomes one of a larger size must have one. */
+static rill_status expand_needs(struct infer *c, const struct fact *want)
+{
+    const struct fact *x = c->in[0];
+    char size[160], text[200];
+    for (int i = 0, k = want->rank - x->rank; i < x->rank; i++) {
+        const struct dim *n = x->shape[i], *to = k + i < 0 ? NULL : want->shape[k + i];
+        if (!to || dim_is_const(n) || !dim_is_const(to) || dim_value(to) < 2)
+            continue;
+        dim_print(n, size, sizeof size);
+        snprintf(text, sizeof text, "%s >= 1", size);
+        TRY(dims_claim_add(c->dims, DIM_CLAIM_NEEDED, text, dim_add_int(c->dims, n, -1), c->err));
+    }
+    return RILL_OK;
+}
+
 static rill_status expand_infer(struct infer *c)
 {
     const struct fact *x = c->in[0];
@@ -412,6 +429,7 @@ static rill_status expand_infer(struct infer *c)
     c->in = in;
     c->n_in = n_in;
     TRY(s);
+    TRY(expand_needs(c, &want));
     bool known = true;
     for (int i = 0; i < c->out[0].rank; i++)
         known &= dim_is_const(c->out[0].shape[i]);

@@ -175,17 +175,24 @@ static bool chain_is_plain(const struct chain *c)
 
 /* By how many frames the chain is later at that pulse than it must be; -1: it does not stream, or
  * the bound is not known. */
-static int64_t needless_frames(gb_recipe *recipe, const void *ctx, int64_t pulse)
+static int64_t needless_under(const char *asserted, gb_recipe *recipe, const void *ctx,
+                              int64_t pulse)
 {
     struct oracle o;
     int64_t least[64], y = -1;
     rill_error err = { .text = "" };
-    if (oracle_open(&o, recipe, ctx, NULL) == LAW_HOLDS && oracle_pulse(&o, pulse) == LAW_HOLDS &&
+    if (oracle_open(&o, recipe, ctx, asserted) == LAW_HOLDS &&
+        oracle_pulse(&o, pulse) == LAW_HOLDS &&
         delay_bounds(&o.plan->pgraph, &o.model->decluttered.g, least, &err) == RILL_OK &&
         least[0] >= 0)
         y = o.plan->pgraph.outputs[0].delay - least[0];
     oracle_close(&o);
     return y;
+}
+
+static int64_t needless_frames(gb_recipe *recipe, const void *ctx, int64_t pulse)
+{
+    return needless_under(NULL, recipe, ctx, pulse);
 }
 
 /* Frames cut off behind, by a number and to a multiple, and in front. */
@@ -383,6 +390,73 @@ static void faint_end(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Add", "", later, gb_slice(b, x, 2, 0, -3, 1)));
 }
 
+/* The first frames of a sequence joined in front of it, as they are, copied, or another way round,
+ * and what reads that. ctx: which. */
+struct first {
+    int64_t frames;
+    enum { FIRST_CUT, FIRST_TILED, FIRST_EXPANDED, FIRST_NEGATED, FIRST_TWICE } how;
+    enum { READ_CONV, READ_STRIDED, READ_DIFFERENCE, READ_LAYER } read;
+    int64_t late; /* frames that the sequence itself is late */
+};
+
+static void first_joined(struct gb *b, const void *ctx)
+{
+    const struct first *q = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME), f;
+    if (q->late)
+        x = GB(b, "Conv", gb_printf(b, "pads=0,%d", (int) q->late), x,
+               gb_weights(b, 3, 2, 2, (int) q->late + 1));
+    f = gb_slice(b, x, 2, 0, q->frames, 1);
+    switch (q->how) {
+    case FIRST_CUT: break;
+    case FIRST_TILED: f = GB(b, "Tile", "", f, gb_ints(b, 1, 1, 3)); break;
+    case FIRST_EXPANDED: f = GB(b, "Expand", "", f, gb_ints(b, 1, 2, 3)); break;
+    case FIRST_NEGATED: f = GB(b, "Neg", "", f); break;
+    case FIRST_TWICE: f = GB(b, "Concat", "axis=2", f, gb_weights(b, 3, 1, 2, 1), f); break;
+    }
+    x = GB(b, "Concat", "axis=2", f, x);
+    switch (q->read) {
+    case READ_LAYER:
+        x = GB(b, "Sigmoid", "", x);
+        x = GB(b, "Add", "", x, gb_weights(b, 3, 1, 2, 1)); /* fall through */
+    case READ_CONV: x = GB(b, "Conv", "", x, gb_weights(b, 3, 2, 2, 4)); break;
+    case READ_STRIDED: x = GB(b, "AveragePool", "kernel_shape=4 strides=2", x); break;
+    case READ_DIFFERENCE:
+        x = GB(b, "Sub", "", gb_slice(b, x, 2, 1, INT64_MAX, 1), gb_slice(b, x, 2, 0, -1, 1));
+    }
+    gb_output(b, x);
+}
+
+static void first_check(const struct first *q, int64_t pulse)
+{
+    static const int64_t lengths[] = { 0, 1, 2, 3, 4, 9, 30, -1 };
+    const char *const asserted = q->frames > 1 ? "S>=3" : NULL; /* all that is kept is there */
+    const int64_t pulses[] = { pulse, -1 }, more = needless_under(asserted, first_joined, q, pulse);
+    struct oracle o = { .seed = 1 };
+    char what[80];
+    snprintf(what, sizeof what, "first %d, how %d, read by %d, late %d", (int) q->frames,
+             (int) q->how, (int) q->read, (int) q->late);
+    /* What copies have become known one by one waits for the last of them. */
+    const bool apart = q->how != FIRST_CUT && q->read == READ_DIFFERENCE && q->frames > 1;
+    oracle_check(more == 0 || (apart && more == 1), "%s at %d: %d late", what, (int) pulse,
+                 (int) more);
+    if (oracle_open(&o, first_joined, q, asserted) == LAW_HOLDS)
+        oracle_laws(&o, what, pulses, asserted ? lengths + 3 : lengths);
+    oracle_close(&o);
+}
+
+static void test_firsts(void)
+{
+    struct first q;
+    for (q.frames = 1; q.frames < 4; q.frames++)
+        for (q.how = FIRST_CUT; q.how <= FIRST_TWICE; q.how++)
+            for (q.read = READ_CONV; q.read <= READ_LAYER; q.read++)
+                for (q.late = 0; q.late <= 2; q.late += 2)
+                    for (int64_t pulse = 2; pulse <= 6; pulse += 2)
+                        if (q.how != FIRST_EXPANDED || q.frames == 1)
+                            first_check(&q, pulse);
+}
+
 static void test_reads(void)
 {
     static const int64_t two = 2, five = 5, front[] = { 3, 0 }, ends[] = { 2, 1 };
@@ -533,6 +607,7 @@ int main(void)
     test_crops();
     test_fronts();
     test_reads();
+    test_firsts();
     test_bound_memory();
     test_nets(getenv("RILL_NETS") ? (uint32_t) atoi(getenv("RILL_NETS")) : 160);
     test_bounds(getenv("RILL_CHAINS") ? (unsigned) atoi(getenv("RILL_CHAINS")) : 120);
