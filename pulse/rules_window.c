@@ -405,12 +405,11 @@ static bool slice_is_head(const struct pulser *p, const struct flow *f, const st
     if (!lengths_decide(p, both, 2, first + k, false, &l))
         return false;
     for (int64_t t = 0; t < l.end; t++) {
-        if (!dims_allow(p->dst->dims, p->symbol, t) ||
-            dims_need_broken(p->dst->dims, p->symbol, t) || !dim_eval(out, p->symbol, t, &have) ||
+        if (!dims_allow(p->dst->dims, p->symbol, t) || !dim_eval(out, p->symbol, t, &have) ||
             !dim_eval(f->sf.length, p->symbol, t, &length))
             continue;
         int64_t want = larger(length - first, 0);
-        if (have != (want < k ? want : k))
+        if (have != (want < k ? want : k) && !dims_need_broken(p->dst->dims, p->symbol, t))
             return false;
         seen++;
     }

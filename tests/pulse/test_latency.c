@@ -395,7 +395,7 @@ static void faint_end(struct gb *b, const void *ctx)
 struct first {
     int64_t frames;
     enum { FIRST_CUT, FIRST_TILED, FIRST_EXPANDED, FIRST_NEGATED, FIRST_TWICE } how;
-    enum { READ_CONV, READ_STRIDED, READ_DIFFERENCE, READ_LAYER } read;
+    enum { READ_CONV, READ_STRIDED, READ_DIFFERENCE, READ_LAYER, READ_BESIDE } read;
     int64_t late; /* frames that the sequence itself is late */
 };
 
@@ -414,8 +414,13 @@ static void first_joined(struct gb *b, const void *ctx)
     case FIRST_NEGATED: f = GB(b, "Neg", "", f); break;
     case FIRST_TWICE: f = GB(b, "Concat", "axis=2", f, gb_weights(b, 3, 1, 2, 1), f); break;
     }
+    if (q->read == READ_BESIDE) {
+        gb_output(b, gb_pad(b, GB(b, "Sub", "", x, f), 3, 2, "reflect", 1, 3));
+        return;
+    }
     x = GB(b, "Concat", "axis=2", f, x);
     switch (q->read) {
+    case READ_BESIDE:
     case READ_LAYER:
         x = GB(b, "Sigmoid", "", x);
         x = GB(b, "Add", "", x, gb_weights(b, 3, 1, 2, 1)); /* fall through */
@@ -455,6 +460,8 @@ static void test_firsts(void)
                     for (int64_t pulse = 2; pulse <= 6; pulse += 2)
                         if (q.how != FIRST_EXPANDED || q.frames == 1)
                             first_check(&q, pulse);
+    for (int64_t pulse = 1; pulse < 4; pulse++)
+        first_check(&(struct first) { .frames = 1, .how = FIRST_CUT, .read = READ_BESIDE }, pulse);
 }
 
 static void test_reads(void)
