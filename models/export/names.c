@@ -14,6 +14,7 @@ struct entry {
     const char *name;
     uint32_t wire; /* WIRE_NONE: a symbol */
     bool fixed;    /* keeps its name */
+    uint32_t same; /* the wire that is called so, too, or WIRE_NONE */
 };
 
 bool is_keyword(const char *name)
@@ -72,8 +73,8 @@ static rill_status round_run(struct writer *w, struct entry *list, uint32_t n, u
             continue;
         }
         if (list[i].fixed && list[i].wire != WIRE_NONE && list[first].wire != WIRE_NONE)
-            return err_set(w->doc->err, RILL_UNSUPPORTED,
-                           "two inputs or outputs are called '%.80s'", list[i].name);
+            return err_set(w->doc->err, RILL_UNSUPPORTED, "two inputs are called '%.80s'",
+                           list[i].name);
         if (list[i].fixed) {
             w->sizes_quoted = true;
             continue;
@@ -86,12 +87,63 @@ static rill_status round_run(struct writer *w, struct entry *list, uint32_t n, u
     return RILL_OK;
 }
 
-static void fix(struct entry *list, const struct graph *g, const uint32_t *wires, uint32_t n)
+static void inputs_fix(struct entry *list, const struct graph *g)
+{
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        list[g->inputs[i]].fixed = true;
+        list[g->inputs[i]].name = g->wires[g->inputs[i]].name;
+    }
+}
+
+/* The input, or the output before where the format says one twice, that output i is under its own
+ * name. */
+static uint32_t output_same(const struct writer *w, uint32_t i)
+{
+    const struct graph *g = w->g;
+    const struct wire *x = &g->wires[g->outputs[i]];
+    const struct node *n = x->node == WIRE_NONE ? NULL : &g->nodes[x->node];
+    const uint32_t from = n && node_is(n, OP_IDENTITY) ? n->in[0] : WIRE_NONE;
+    bool is_port = false;
+    for (uint32_t k = 0; k < g->n_inputs; k++)
+        is_port |= g->inputs[k] == from;
+    for (uint32_t k = 0; w->twice && k < i; k++)
+        is_port |= g->outputs[k] == from;
+    return is_port && !strcmp(g->wires[from].name, x->name) ? from : WIRE_NONE;
+}
+
+/* By one of these wires, which is neither the one that is named nor said once more. */
+static bool is_taken(const struct writer *w, const struct entry *list, const uint32_t *wires,
+                     uint32_t n, const struct entry *e)
 {
     for (uint32_t i = 0; i < n; i++) {
-        list[wires[i]].fixed = true;
-        list[wires[i]].name = g->wires[wires[i]].name;
+        const struct entry *x = &list[wires[i]];
+        const bool once_more =
+            e->same != WIRE_NONE && (wires[i] == e->same || (w->twice && x->same == e->same));
+        if (x != e && !once_more && !strcmp(x->name, e->name))
+            return true;
     }
+    return false;
+}
+
+/* Where an input or an output before has the name, it counts: y, y_2. */
+static bool outputs_fix(const struct writer *w, struct entry *list)
+{
+    const struct graph *g = w->g;
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        struct entry *e = &list[g->outputs[i]];
+        const char *name = e->name = g->wires[g->outputs[i]].name;
+        e->same = output_same(w, i);
+        for (unsigned k = 2; e->name &&
+             (is_taken(w, list, g->inputs, g->n_inputs, e) || is_taken(w, list, g->outputs, i, e));
+             k++) {
+            e->name = arena_printf(w->doc->arena, "%s_%u", name, k);
+            e->same = WIRE_NONE;
+        }
+        if (!e->name)
+            return false;
+        e->fixed = e->same == WIRE_NONE;
+    }
+    return true;
 }
 
 static unsigned graph_all_symbols(const struct graph *g, const struct dim **ret)
@@ -117,7 +169,16 @@ static rill_status names_quote(struct writer *w, const struct entry *list, uint3
         if (!(w->name[list[i].wire] = name))
             return err_set(w->doc->err, RILL_NOMEM, "out of memory");
     }
+    for (uint32_t i = 0; i < n; i++)
+        if (list[i].same != WIRE_NONE)
+            w->name[list[i].wire] = w->name[list[i].same];
     return RILL_OK;
+}
+
+bool node_is_port(const struct node *n, const char *const *name)
+{
+    return node_is(n, OP_IDENTITY) && n->out[0] != WIRE_NONE &&
+        !strcmp(name[n->in[0]], name[n->out[0]]);
 }
 
 rill_status names_make(struct writer *w, bool outermost)
@@ -133,15 +194,16 @@ rill_status names_make(struct writer *w, bool outermost)
     if (!list || !w->name || !w->stated)
         return err_set(w->doc->err, RILL_NOMEM, "out of memory");
     for (uint32_t i = 0; i < g->n_wires; i++) {
-        list[i] = (struct entry) { .name = identifier_of(a, g->wires[i].name), .wire = i };
+        list[i] = (struct entry) { identifier_of(a, g->wires[i].name), i, false, WIRE_NONE };
         if (!list[i].name)
             return err_set(w->doc->err, RILL_NOMEM, "out of memory");
     }
     for (unsigned i = 0; i < n_symbols; i++)
-        list[g->n_wires + i] = (struct entry) { dim_name(symbol[i]), WIRE_NONE, true };
+        list[g->n_wires + i] = (struct entry) { dim_name(symbol[i]), WIRE_NONE, true, WIRE_NONE };
     if (outermost) {
-        fix(list, g, g->inputs, g->n_inputs);
-        fix(list, g, g->outputs, g->n_outputs);
+        inputs_fix(list, g);
+        if (!outputs_fix(w, list))
+            return err_set(w->doc->err, RILL_NOMEM, "out of memory");
     }
     for (int k = 0; renamed && k < ROUNDS_MAX; k++)
         TRY(round_run(w, list, n, &renamed));

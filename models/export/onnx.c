@@ -581,10 +581,11 @@ static rill_status rounding_write(struct onnx_writer *w, const struct node *n)
 
 static rill_status onnx_node_write(struct onnx_writer *w, const struct node *n)
 {
+    Onnxpb__Node *to;
+    if (node_is_port(n, w->name))
+        return RILL_OK;
     if (node_is(n, OP_ROUND_F16) || node_is(n, OP_ROUND_BF16))
         return rounding_write(w, n);
-
-    Onnxpb__Node *to;
     if (op_find(n->op->name) != n->op || (n->op->max_in >= 0 && (int) n->n_in > n->op->max_in) ||
         !is_standard(w, n->op->name))
         return op_fail(w->doc->err, RILL_UNSUPPORTED, n,
@@ -653,8 +654,8 @@ static rill_status value_info(const struct onnx_writer *w, const char *name, con
     return RILL_OK;
 }
 
-/* A result that is no node's own gets one: an input, a constant, a capture, or what is a result
- * already. */
+/* Within a body a result that is no node's own gets one: an input, a constant, a capture, or what
+ * is a result already. */
 static rill_status output_write(struct onnx_writer *w, uint32_t i)
 {
     uint32_t wire = w->g->outputs[i];
@@ -663,20 +664,10 @@ static rill_status output_write(struct onnx_writer *w, uint32_t i)
     for (uint32_t k = 0; k < i; k++)
         own &= w->g->outputs[k] != wire;
     TRY(const_write(w, wire));
-    if (!own) {
-        bool is_input = false;
-        for (uint32_t k = 0; k < w->g->n_inputs; k++)
-            is_input |= w->g->inputs[k] == wire;
-        if (!w->outer && (is_input || w->g->wires[wire].node != WIRE_NONE))
-            return err_set(w->doc->err, RILL_UNSUPPORTED,
-                           "output %u is '%.80s', which is an input or another output, too: it "
-                           "has no name of its own in ONNX",
-                           i, name);
-        if (w->outer) {
-            const char *copy = name_new(w);
-            TRY(step(w, "Identity", name, NULL, copy));
-            name = copy;
-        }
+    if (!own && w->outer) {
+        const char *copy = name_new(w);
+        TRY(step(w, "Identity", name, NULL, copy));
+        name = copy;
     }
     return value_info(w, name, &w->g->wires[wire].fact, &w->to->output[i]);
 }
@@ -684,7 +675,7 @@ static rill_status output_write(struct onnx_writer *w, uint32_t i)
 /* Names of wires that have none yet: those of captures are of the graph around. */
 static rill_status onnx_names(struct onnx_writer *w)
 {
-    struct writer names = { .doc = w->doc, .g = w->g };
+    struct writer names = { .doc = w->doc, .g = w->g, .twice = true };
     struct arena *a = w->doc->arena;
     TRY(names_make(&names, !w->outer));
     w->stated = names.stated;

@@ -146,6 +146,8 @@ static void outputs_write(const struct writer *w, const struct node *n)
 static rill_status node_write(struct writer *w, const struct node *n)
 {
     const char *attrs, *body[2] = { NULL, NULL };
+    if (node_is_port(n, w->name))
+        return RILL_OK;
     TRY(op_check(w, n));
     if (!n->n_body && n->n_out == 1 && form_write(w, n))
         return RILL_OK;

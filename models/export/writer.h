@@ -32,6 +32,7 @@ struct writer {
     const char **name;  /* of each wire as the text writes it */
     bool *stated;       /* constants that have a statement */
     bool sizes_quoted;  /* a wire is called as a symbol is */
+    bool twice;         /* the format lets a result stand twice under one name */
 };
 
 /* ---- source.c ---- */
@@ -54,8 +55,11 @@ bool attr_is_default(const struct attr_spec *s, const void *at);
 
 /* ---- names.c ---- */
 
-/* Inputs and outputs of the outermost graph keep their names. */
+/* Inputs and outputs of the outermost graph keep their names, but outputs whose name is taken
+ * count. An output that is an input under its name is called as that input. */
 rill_status names_make(struct writer *w, bool outermost);
+/* Whether that is all a node says, of wires that are called so. */
+bool node_is_port(const struct node *n, const char *const *name);
 /* A word that the language takes for its own. */
 bool is_keyword(const char *name);
 

@@ -185,6 +185,19 @@ static rill_status caches_add(struct builder *b, struct scope *s, const struct c
     return graph_add_output(s->g, w) ? RILL_OK : nnef_no_memory(b);
 }
 
+/* Caches make ports beside those of the text. */
+static rill_status ports_check(struct builder *b, const struct scope *s, const char *kind,
+                               const uint32_t *wires, uint32_t n)
+{
+    for (uint32_t i = 0; b->caches && i < n; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (!strcmp(s->g->wires[wires[i]].name, s->g->wires[wires[k]].name))
+                return nnef_fail(b, s, b->doc->graph.pos, RILL_MALFORMED,
+                                 "two %s are called '%.80s': a cache has a name of its own", kind,
+                                 s->g->wires[wires[i]].name);
+    return RILL_OK;
+}
+
 /* What is computed for its effect is computed anyhow: the slots of the inputs are left. */
 rill_status build_tract_force_eval(const struct call *c, struct val *ret)
 {
@@ -211,6 +224,8 @@ rill_status build_tract_force_eval(const struct call *c, struct val *ret)
 rill_status states_add(struct builder *b, struct scope *s)
 {
     TRY(caches_add(b, s, b->caches));
+    TRY(ports_check(b, s, "inputs", s->g->inputs, s->g->n_inputs));
+    TRY(ports_check(b, s, "outputs", s->g->outputs, s->g->n_outputs));
     for (struct carried *x = b->carried; x; x = x->next)
         if (!graph_add_state(s->g, x->id, x->in, x->out == WIRE_NONE ? x->in : x->out, x->init))
             return nnef_no_memory(b);

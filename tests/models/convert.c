@@ -270,6 +270,24 @@ static bool may_be_refused(const char *path)
     return strstr(path, "tflite/nets/") || strstr(path, "half/nets/");
 }
 
+/* Outputs keep their names; in NNEF, of several of one name the first does, and the others count.
+ */
+static void names_compare(const char *path, const struct graph *a, const struct graph *b, bool onnx)
+{
+    for (uint32_t i = 0; i < a->n_outputs; i++) {
+        const char *name = a->wires[a->outputs[i]].name, *again = b->wires[b->outputs[i]].name;
+        const size_t n = strlen(name);
+        unsigned before = 0;
+        for (uint32_t k = 0; k < i; k++)
+            before += !strcmp(a->wires[a->outputs[k]].name, name);
+        char *end = NULL;
+        const bool counts = !strncmp(again, name, n) && again[n] == '_' &&
+            strtoul(again + n + 1, &end, 10) == before + 1 && !*end;
+        CHECK(before && !onnx ? counts : !strcmp(again, name), "%s: output %u '%s' is '%s'", path,
+              i, name, again);
+    }
+}
+
 typedef rill_status writer(const struct graph *g, const char *path, rill_error *err);
 
 static bool form_test(const char *path, const rill_model *m, writer *write, const char *to,
@@ -296,6 +314,7 @@ static bool form_test(const char *path, const rill_model *m, writer *write, cons
     } else {
         CHECK(graph_same(&m->decluttered.g, &again->decluttered.g, &where),
               "%s: decluttered: %s differs", path, where);
+        names_compare(path, &m->typed.g, &again->typed.g, write == graph_write_onnx);
         run_compare(path, m, again);
         rill_model_free(again);
         n_converted++;

@@ -115,6 +115,10 @@ def caches():
     run("a cache that grows", text, ins, outs, options=["-n", str(n)], command=("run",))
     run("a cache as an input and an output", text, {"x": ("f", (1, 2, 2), x[0] + x[1]), "past_k": ("f", (1, 3, 2), sum(x[2:5], []))},
         {"present_k": ("f", (1, 5, 2), sum(x[2:5] + x[:2], []))}, options=["--state", "none"])
+    again = body.replace("k = ", "v = ").replace("y = sum_reduce(k", "y = sum_reduce(k + v")
+    for words, twice in (("'past_k'", text.replace("y = sum_reduce(k, axes = [1]);", again)), ("'past_k'", text.replace("(x)", "(past_k)").replace("\nx = ", "\npast_k = ").replace("(x,", "(past_k,")),
+                         ("'present_k'", text.replace("(y)", "(present_k)").replace("y = ", "present_k = "))):
+        run("refused: two of " + words, twice, {}, {}, refused=f"puts are called {words}: a cache has a name of its own")
     run("refused: another rank", text.replace("[1, P, 2]", "[P, 2]"), {}, {}, refused="a cache of rank 2 for a tensor of rank 3")
     for window in (2, 4):
         y = []

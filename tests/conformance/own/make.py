@@ -560,6 +560,26 @@ def slice_late():
     c.save()
 
 
+def ports_again():
+    """Inputs that are outputs, and an output that is one twice."""
+    c = Case("ports_again")
+    x, bias = c.numbers("x", [1, 2, "S"], 1, 2, 8), c.numbers("bias", [2, 1])
+    y = c.op("Relu", c.op("Add", x, bias))
+    for port in y, x, bias, y, x:
+        c.output(port)
+    c.save()
+
+
+def ports_late():
+    """The same where data decides a size."""
+    c = Case("ports_late")
+    x = c.numbers("x", [2, 5])
+    at = c.op("NonZero", c.op("Relu", x))
+    for port in x, at, at, x:
+        c.output(port)
+    c.save()
+
+
 def index_data():
     c = Case("index_data")
     x = c.op("Transpose", values(c, "x", [1, 1, "S"], [1, 1, 8]), perm=[2, 0, 1])
@@ -1596,7 +1616,7 @@ def denormals():
 CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, quant_ranks, quant_types, quant_axes, quant_blocks, quant_net, quant_depth,
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
-         index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
+         index_position, index_late, index_cut, slice_late, ports_again, ports_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_masks, vendor_packs, vendor_fused, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
          recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, loop_none, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, resize_10, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
 
