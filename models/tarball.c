@@ -47,7 +47,8 @@ struct unpacking {
     struct folder_file *files; /* of the n so far, and one that ends them */
     size_t n, room;
     unsigned entries; /* of any kind */
-    uint64_t left_bytes;
+    uint64_t left_bytes, left_skipped;
+    const struct tarball_wanted *wanted; /* NULL: all is */
     rill_error *err;
 };
 
@@ -119,14 +120,33 @@ static rill_status data_read(struct unpacking *u, const char *name, uint8_t *to,
     return archive_read_data(u->archive, &beyond, 1) == 0 ? RILL_OK : read_fail(u);
 }
 
+/* Takes the bytes of a member off what may still come. */
+static rill_status bytes_take(const struct unpacking *u, struct archive_entry *e, const char *name,
+                              uint64_t *left)
+{
+    const int64_t bytes = archive_entry_size(e);
+    if (!archive_entry_size_is_set(e) || bytes < 0 || (uint64_t) bytes > *left)
+        return err_set(u->err, RILL_LIMIT,
+                       "%.200s has %lld bytes, and the archive may hold %llu more%s", name,
+                       (long long) bytes, (unsigned long long) *left,
+                       left == &u->left_skipped ? " beside what is wanted of it" : "");
+    *left -= (uint64_t) bytes;
+    return RILL_OK;
+}
+
+static rill_status file_skip(struct unpacking *u, struct archive_entry *e, const char *name)
+{
+    TRY(bytes_take(u, e, name, &u->left_skipped));
+    return archive_read_data_skip(u->archive) >= ARCHIVE_WARN ? RILL_OK : read_fail(u);
+}
+
 static rill_status file_add(struct unpacking *u, struct archive_entry *e, const char *name)
 {
     const int64_t bytes = archive_entry_size(e);
-    if (!archive_entry_size_is_set(e) || bytes < 0 || (uint64_t) bytes > u->left_bytes)
-        return err_set(u->err, RILL_LIMIT,
-                       "%.200s has %lld bytes, and the archive may hold %llu more", name,
-                       (long long) bytes, (unsigned long long) u->left_bytes);
     TRY(name_check(u, name, false));
+    if (u->wanted && !u->wanted->is_wanted(u->wanted->arg, name))
+        return file_skip(u, e, name);
+    TRY(bytes_take(u, e, name, &u->left_bytes));
     TRY(files_grow(u));
     uint8_t *data = arena_alloc(u->arena, (size_t) bytes + 1);
     char *kept = arena_string(u->arena, name);
@@ -135,7 +155,6 @@ static rill_status file_add(struct unpacking *u, struct archive_entry *e, const 
                        (long long) bytes);
     TRY(data_read(u, name, data, (size_t) bytes));
     data[bytes] = 0;
-    u->left_bytes -= (uint64_t) bytes;
     u->files[u->n++] = (struct folder_file) { kept, data, (size_t) bytes };
     return RILL_OK;
 }
@@ -223,7 +242,7 @@ struct source {
     const uint8_t *bytes; /* NULL: in the file */
     size_t n;
     enum unzip_kind kind;
-    bool keeps_names; /* with the folders that all lies in */
+    const struct tarball_wanted *wanted; /* by names with the folders that all lies in */
 };
 
 static struct source source_of_file(const char *path)
@@ -249,6 +268,18 @@ static uint64_t bytes_within(const struct source *from)
     return from->n > UINT64_MAX / UNZIPPED_BYTES_OF_ONE
         ? UINT64_MAX
         : (uint64_t) from->n * UNZIPPED_BYTES_OF_ONE;
+}
+
+/* Beside the members that are wanted an archive may hold so many times its own bytes, and what is
+ * little. They are read and not kept. */
+#define SKIPPED_BYTES_OF_ONE 20
+#define SKIPPED_BYTES_LEAST ((uint64_t) 1 << 20)
+
+static uint64_t skipped_bytes_max(const struct source *from)
+{
+    return from->n > UINT64_MAX / SKIPPED_BYTES_OF_ONE - SKIPPED_BYTES_LEAST
+        ? UINT64_MAX
+        : SKIPPED_BYTES_OF_ONE * (uint64_t) from->n + SKIPPED_BYTES_LEAST;
 }
 
 static rill_status plain_read(struct unpacking *u, const struct source *from)
@@ -282,7 +313,7 @@ static rill_status zipped_read(struct unpacking *u, const struct source *from)
 static rill_status tarball_read(struct unpacking *u, const struct source *from)
 {
     TRY(from->kind == UNZIP_NONE ? plain_read(u, from) : zipped_read(u, from));
-    if (!from->keeps_names)
+    if (!from->wanted)
         top_folders_strip(u);
     TRY(files_grow(u));
     u->files[u->n] = (struct folder_file) { 0 };
@@ -296,6 +327,8 @@ static rill_status source_read(struct folder *ret, const struct source *from, st
     struct unpacking u = { .archive = archive_read_new(),
                            .arena = a,
                            .left_bytes = within < max_bytes ? within : max_bytes,
+                           .left_skipped = skipped_bytes_max(from),
+                           .wanted = from->wanted,
                            .err = reterr };
     struct folder f = { .fd = -1, .path = from->path, .is_kept = true };
     if (!u.archive)
@@ -317,11 +350,12 @@ rill_status tarball_open(struct folder *ret, const char *path, struct arena *a, 
     return source_read(ret, &from, a, max_bytes, reterr);
 }
 
-rill_status tarball_members(struct folder *ret, const char *path, struct arena *a,
+rill_status tarball_members(struct folder *ret, const char *path,
+                            const struct tarball_wanted *wanted, struct arena *a,
                             uint64_t max_bytes, rill_error *reterr)
 {
     struct source from = source_of_file(path);
-    from.keeps_names = true;
+    from.wanted = wanted;
     return source_read(ret, &from, a, max_bytes, reterr);
 }
 
@@ -340,9 +374,11 @@ rill_status tarball_open(struct folder *ret, const char *path, struct arena *a, 
     return tarball_of(ret, path, NULL, 0, a, max_bytes, reterr);
 }
 
-rill_status tarball_members(struct folder *ret, const char *path, struct arena *a,
+rill_status tarball_members(struct folder *ret, const char *path,
+                            const struct tarball_wanted *wanted, struct arena *a,
                             uint64_t max_bytes, rill_error *reterr)
 {
+    (void) wanted;
     return tarball_of(ret, path, NULL, 0, a, max_bytes, reterr);
 }
 

@@ -17,8 +17,17 @@ rill_status tarball_check_name(const char *path, rill_error *reterr);
  * UNSUPPORTED: this library was built without libarchive. */
 rill_status tarball_open(struct folder *ret, const char *path, struct arena *a, uint64_t max_bytes,
                          rill_error *reterr);
-/* The same with all names as they are in the archive. */
-rill_status tarball_members(struct folder *ret, const char *path, struct arena *a,
+/* Which members of an archive are wanted, by their names as they are in it. */
+struct tarball_wanted {
+    bool (*is_wanted)(const void *arg, const char *name);
+    const void *arg;
+};
+
+/* Those alone, max_bytes of them in all, with these names. What else is there is looked at as
+ * before (but may come twice), may have 20 times the bytes of the archive and 1 MiB, and takes no
+ * memory. */
+rill_status tarball_members(struct folder *ret, const char *path,
+                            const struct tarball_wanted *wanted, struct arena *a,
                             uint64_t max_bytes, rill_error *reterr);
 /* As tarball_open, of the bytes of an archive; path is for messages. */
 rill_status tarball_of(struct folder *ret, const char *path, const uint8_t *bytes, size_t n,

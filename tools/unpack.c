@@ -7,9 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What an archive may hold beside the members that are wanted: licences, settings. */
-#define OTHERS_BYTES_MAX ((uint64_t) 1 << 20)
-
 static bool is_member_of(const struct conf_weights *w, const struct conf_weights *archive)
 {
     return w->archive && !strcmp(w->archive, archive->file);
@@ -20,13 +17,29 @@ static const char *member_name(const struct conf_weights *w)
     return w->member ? w->member : w->file;
 }
 
+/* Of what is wanted of an archive; one of another size is told as such. */
 static uint64_t members_bytes(const struct model_conf *c, const struct conf_weights *archive)
 {
-    uint64_t n = OTHERS_BYTES_MAX;
+    uint64_t n = (uint64_t) 1 << 20;
     for (unsigned i = 0; i < c->n_weights; i++)
         if (is_member_of(&c->weights[i], archive))
             n += c->weights[i].bytes;
     return n;
+}
+
+struct unpacked {
+    const struct model_conf *conf;
+    const struct conf_weights *archive;
+};
+
+static bool is_wanted(const void *arg, const char *name)
+{
+    const struct unpacked *u = arg;
+    for (unsigned i = 0; i < u->conf->n_weights; i++)
+        if (is_member_of(&u->conf->weights[i], u->archive) &&
+            !strcmp(member_name(&u->conf->weights[i]), name))
+            return true;
+    return false;
 }
 
 static const struct folder_file *member_find(const struct folder *f, const char *name)
@@ -106,7 +119,9 @@ rill_status weights_unpack(const struct model_conf *conf, const struct conf_weig
 {
     struct arena a = { 0 };
     struct folder all;
-    rill_status s = tarball_members(&all, path, &a, members_bytes(conf, archive), reterr);
+    const struct unpacked u = { conf, archive };
+    const struct tarball_wanted wanted = { is_wanted, &u };
+    rill_status s = tarball_members(&all, path, &wanted, &a, members_bytes(conf, archive), reterr);
     s = s == RILL_OK ? members_write(conf, archive, &all, folder, reterr)
                      : err_prefix(reterr, s, "%.60s", archive->file);
     arena_drop(&a);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Weights that are members of an archive: kept when archive and members are what model.conf says, else refused by name
 with nothing left behind. archives.py RILL"""
-import hashlib, io, os, subprocess, sys, tarfile, tempfile
+import hashlib, io, os, random, subprocess, sys, tarfile, tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from counted import check, finish
@@ -88,6 +88,8 @@ CASES = [
     ("link", LINK, {}, "'export/net.onnx' is no plain file"),
     ("hard link", HARD, {}, "'export/net.onnx' is no plain file"),
     ("bomb", BOMB, {}, "zeros has 67108864 bytes, and the archive may hold"),
+    ("wanted is a bomb", archive(member("export/net.onnx", bytes(64 << 20)), member("export/more.onnx", MORE)), {},
+     "export/net.onnx has 67108864 bytes, and the archive may hold"),
     ("twice", archive(member("export/net.onnx", NET), member("export/net.onnx", NET)), {}, "comes twice"),
     ("no member", archive(member("export/more.onnx", MORE)), {}, "has no member 'export/net.onnx'"),
     ("other size", GOOD, {"net_bytes": 12}, "'export/net.onnx' has 13 bytes, expected 12"),
@@ -134,6 +136,11 @@ def main():
             packed = archive(member("export/net.onnx", NET), member("export/more.onnx", MORE), more, mode=mode)
             code, said = get(root, packed, conf(packed), "got" + mode[2:])
             check(code == 0 and files(os.path.join(root, "got" + mode[2:])) == whole, f"{mode}: {code}: {said}")
+        for size in 3 << 20, 40 << 20:
+            packed = archive(member("export/net.onnx", NET), member("test.wav", random.Random(1).randbytes(size)),
+                             member("export/more.onnx", MORE))
+            code, said = get(root, packed, conf(packed), f"got{size}")
+            check(code == 0 and files(os.path.join(root, f"got{size}")) == whole, f"beside: {code}: {said}")
         code, said = get(root, BOMB, conf(BOMB))
         got = open(os.path.join(root, "got", "net", "net.onnx"), "rb").read()
         check(code == 3 and got == NET and files(os.path.join(root, "got")) == whole, f"what was there stays: {said}")
