@@ -227,6 +227,23 @@ static bool bounds_reached(const struct bound *b, const int64_t *least)
     return true;
 }
 
+#define RUNS_FIRST_MAX 64
+
+/* What a frame near the start waits for may be known in no run before the one it comes in. */
+static rill_status first_runs_look(struct bound *b, const struct tensor *const *all, int64_t *ret)
+{
+    int64_t runs = 0;
+    for (uint32_t i = 0; i < b->t->n_outputs; i++) {
+        const struct stream_fact *s = &b->g->outputs[i];
+        const int64_t late = s->axis < 0 ? 0 : s->delay / s->pulse + 1;
+        runs = late > runs ? late : runs;
+    }
+    for (int64_t k = RUNS_NEAR + 1; k <= runs && k <= RUNS_FIRST_MAX && !bounds_reached(b, ret);
+         k++)
+        TRY(bound_look(b, all, k, ret));
+    return RILL_OK;
+}
+
 /* What is no number goes where rounding and choices (a codebook) lose what numbers change; through
  * masks too, which a stream need not wait for: such a bound is above what is reached, and none. */
 static rill_status bounds_look_closer(struct bound *b, struct arena *a,
@@ -281,6 +298,8 @@ rill_status delay_bounds(const struct pgraph *g, const struct graph *t, int64_t 
     rill_status s = whole_run(&b, b.length, b.length, &all);
     if (s == RILL_OK)
         s = bounds_look(&b, bound_look, all, ret);
+    if (s == RILL_OK)
+        s = first_runs_look(&b, all, ret);
     if (s == RILL_OK && !bounds_reached(&b, ret))
         s = bounds_look_closer(&b, &a, all, ret);
     arena_drop(&a);

@@ -371,6 +371,16 @@ static void layer_of_copies(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Conv", "", GB(b, "Sigmoid", "", x), gb_weights(b, 3, 2, 2, 4)));
 }
 
+/* The first frame meets the second, which comes six frames later than the first that comes; those
+ * behind wait for less. */
+static void reflected(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = GB(b, "Conv", "", gb_input(b, "x", 3, 1, 2, GB_TIME), gb_weights(b, 3, 2, 2, 7));
+    uint32_t y = gb_slice(b, gb_pad(b, x, 3, 2, "reflect", 1, 0), 2, 0, -1, 1);
+    gb_output(b, GB(b, "Add", "", x, y));
+}
+
 /* A frame that is read, but so faintly that it changes nothing. */
 static void faint(struct gb *b, const void *ctx)
 {
@@ -482,6 +492,7 @@ static void test_reads(void)
                  { "pads around pads", pads_around, NULL },
                  { "own pads around pads", pads_around, front },
                  { "a layer of edges", layer_of_copies, "edge" },
+                 { "reflected", reflected, NULL },
                  { "faint", faint, NULL },
                  { "faint end", faint_end, NULL } };
     static const int64_t lengths[] = { 3, 4, 9, 30, -1 };
