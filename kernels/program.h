@@ -12,7 +12,8 @@
  * one row. Values are rows
  * of frames, each of whole vectors of 16 channels; lanes of channels that do not exist hold
  * anything. A product is one chain of fused multiply-adds per output, from the bias, over (channel,
- * tap) in order, as conv_f32 and gemm_f32 sum. */
+ * tap) in order, as conv_f32 and gemm_f32 sum; a depthwise one sums over the taps of its channel
+ * alone. */
 #ifndef KERN_PROGRAM_H
 #define KERN_PROGRAM_H
 #include "kernels/pointwise.h"
@@ -33,6 +34,8 @@ enum kern_instr_op {
     KERN_STORE,                       /* to[channel][row] = a[row][channel] */
     KERN_COPY,                        /* to = a; to may lie before what it overlaps */
     KERN_PRODUCT,
+    KERN_DEPTHWISE, /* a product of each channel with itself */
+    KERN_PAD,       /* to = a, where frames outside the sequence are zero; b: the clock */
     KERN_INSTR_OPS,
     KERN_GRID = KERN_INSTR_OPS, /* what DIV, ROUND_S8 (or S16) and MUL make; made of those only */
     KERN_ROUNDED, /* `function` of a and b, a not a single element, rounded to a grid in registers
@@ -80,15 +83,26 @@ struct kern_product {
     size_t n_taps, tap_step, row_step; /* steps of a, in floats */
     size_t n_panels;
     const struct kern_panel *panel;
-    const float *w; /* [panel][16] of bias, then [channel][tap][panel][16] */
+    const float *w; /* [panel][16] of bias, then [channel][tap][panel][16]; depthwise
+                       [tap][panel][16] */
+};
+
+/* In run clock[0] frame r of a value is frame clock[0] * pulse - delay + r of a sequence of
+ * clock[length]; all are i64 and wrap. */
+struct kern_pad {
+    int64_t pulse, delay;
+    size_t length;
 };
 
 struct kern_instr {
     enum kern_instr_op op;
     struct kern_operand to, a, b; /* b: a again where the function has one operand */
     size_t n;        /* floats, a multiple of 16, or 0: the block's; LOAD, STORE: channels */
-    size_t rows, ld; /* LOAD, STORE: frames, and floats from one to the next */
-    const struct kern_product *product;
+    size_t rows, ld; /* LOAD, STORE, PAD: frames, and floats from one to the next */
+    union {
+        const struct kern_product *product;
+        const struct kern_pad *pad;
+    };
     const struct kern_grid *grid, *first; /* ROUNDED, SCALED: none that divides; first: once */
     struct kern_operand c;
     enum kern_instr_op function; /* ROUNDED: ADD, SUB, MUL or DIV */

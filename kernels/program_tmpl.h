@@ -6,6 +6,23 @@
 #define EACH_PANEL V16_UNROLL for (int p = 0; p < panels; p++)
 #define EACH_ROW   V16_UNROLL for (int r = 0; r < rows; r++)
 
+/* What is added to the sums of a tile, and where they go. */
+V16_UNROLLED void FN(frames_end)(const struct kern_product *s, float *const *buffer, v16 *acc, size_t row,
+                                 size_t first, const int rows, const int panels)
+{
+    EACH_PANEL {
+        const struct kern_panel *to = s->panel + first + p;
+        float *y = buffer[to->to.buffer] + to->to.at + row * to->ld;
+        if (to->adds) {
+            const float *add = buffer[to->add.buffer] + to->add.at + row * to->ld;
+            EACH_ROW
+                acc[p * rows + r] = v16_add(acc[p * rows + r], v16_load(add + (size_t) r * to->ld));
+        }
+        EACH_ROW
+            v16_store(y + (size_t) r * to->ld, acc[p * rows + r]);
+    }
+}
+
 /* x: first row's first tap; w: of the first panel. */
 V16_UNROLLED void FN(frames_tile)(const struct kern_product *s, float *const *buffer,
                                   const float *restrict x, size_t row, size_t first, const int rows,
@@ -32,17 +49,30 @@ V16_UNROLLED void FN(frames_tile)(const struct kern_product *s, float *const *bu
             }
         }
     }
-    EACH_PANEL {
-        const struct kern_panel *to = s->panel + first + p;
-        float *y = buffer[to->to.buffer] + to->to.at + row * to->ld;
-        if (to->adds) {
-            const float *add = buffer[to->add.buffer] + to->add.at + row * to->ld;
-            EACH_ROW
-                acc[p * rows + r] = v16_add(acc[p * rows + r], v16_load(add + (size_t) r * to->ld));
-        }
+    FN(frames_end)(s, buffer, acc, row, first, rows, panels);
+}
+
+/* The same of each channel with itself; x: first row's first tap. */
+V16_UNROLLED void FN(depths_tile)(const struct kern_product *s, float *const *buffer,
+                                  const float *restrict x, size_t row, size_t first, const int rows,
+                                  const int panels)
+{
+    v16 acc[GEMM_ACC];
+    const size_t wide = s->n_panels * 16, tap_step = s->tap_step, step = s->row_step;
+    const float *w = s->w + first * 16;
+    EACH_PANEL
         EACH_ROW
-            v16_store(y + (size_t) r * to->ld, acc[p * rows + r]);
+            acc[p * rows + r] = v16_load(w + p * 16);
+    x += first * 16;
+    for (size_t t = s->n_taps; t; t--, x += tap_step) {
+        w += wide;
+        EACH_PANEL {
+            const v16 wp = v16_load(w + p * 16);
+            EACH_ROW
+                acc[p * rows + r] = v16_fma(wp, v16_load(x + (size_t) r * step + p * 16), acc[p * rows + r]);
+        }
     }
+    FN(frames_end)(s, buffer, acc, row, first, rows, panels);
 }
 #undef EACH_PANEL
 #undef EACH_ROW
@@ -51,37 +81,49 @@ typedef void FN(frames_fn)(const struct kern_product *s, float *const *buffer,
                            const float *restrict x, size_t row, size_t first);
 
 #define FRAMES_PANELS_MOST 4
-#define FRAMES_TILES(X) X(1, 1) X(1, 2) X(1, 3) X(1, 4) X(2, 1) X(2, 2) X(2, 3) X(3, 1) X(3, 2) X(3, 3) X(4, 1) X(4, 2) X(4, 3) \
-    X(8, 1) X(8, 2) X(8, 3)
-#define X(rows, panels)                                                                                              \
-    static void FN(frames_##rows##x##panels)(const struct kern_product *s, float *const *buffer,                       \
+#define FRAMES_TILES(X, kind) \
+    X(kind, 1, 1) X(kind, 1, 2) X(kind, 1, 3) X(kind, 1, 4) X(kind, 2, 1) X(kind, 2, 2) X(kind, 2, 3) X(kind, 3, 1) \
+    X(kind, 3, 2) X(kind, 3, 3) X(kind, 4, 1) X(kind, 4, 2) X(kind, 4, 3) X(kind, 8, 1) X(kind, 8, 2) X(kind, 8, 3)
+#define X(kind, rows, panels)                                                                                        \
+    static void FN(kind##_##rows##x##panels)(const struct kern_product *s, float *const *buffer,                       \
                                              const float *restrict x, size_t row, size_t first)                      \
     {                                                                                                                \
         if (panels <= GEMM_FIT(rows))                                                                                \
-            FN(frames_tile)(s, buffer, x, row, first, rows, panels);                                                   \
+            FN(kind##_tile)(s, buffer, x, row, first, rows, panels);                                                   \
     }
-FRAMES_TILES(X)
+FRAMES_TILES(X, frames)
+FRAMES_TILES(X, depths)
 #undef X
 
-static FN(frames_fn) *const FN(frames_fns)[9][FRAMES_PANELS_MOST + 1] = {
-#define X(rows, panels)                                                                            \
-    [rows][panels] = panels <= GEMM_FIT(rows) ? FN(frames_##rows##x##panels) : NULL,
-    FRAMES_TILES(X)
+#define X(kind, rows, panels)                                                                      \
+    [rows][panels] = panels <= GEMM_FIT(rows) ? FN(kind##_##rows##x##panels) : NULL,
+static FN(frames_fn) *const FN(frames_fns)[9][FRAMES_PANELS_MOST + 1] = { FRAMES_TILES(X, frames) };
+static FN(frames_fn) *const FN(depths_fns)[9][FRAMES_PANELS_MOST + 1] = { FRAMES_TILES(X, depths) };
 #undef X
-};
 
-static void FN(program_product)(const struct kern_product *s, float *const *buffer, const float *x)
+V16_UNROLLED void FN(frames_run)(const struct kern_product *s, float *const *buffer, const float *x,
+                                 FN(frames_fn) *const fns[9][FRAMES_PANELS_MOST + 1])
 {
     for (size_t row = 0, rows; row < s->rows; row += rows, x += rows * s->row_step) {
-        for (rows = 8; rows > s->rows - row || !FN(frames_fns)[rows][1]; rows--)
+        for (rows = 8; rows > s->rows - row || !fns[rows][1]; rows--)
             ;
         for (size_t p = 0, panels; p < s->n_panels; p += panels) {
             panels = s->n_panels - p < FRAMES_PANELS_MOST ? s->n_panels - p : FRAMES_PANELS_MOST;
-            while (!FN(frames_fns)[rows][panels])
+            while (!fns[rows][panels])
                 panels--;
-            FN(frames_fns)[rows][panels](s, buffer, x, row, p);
+            fns[rows][panels](s, buffer, x, row, p);
         }
     }
+}
+
+static void FN(program_product)(const struct kern_product *s, float *const *buffer, const float *x)
+{
+    FN(frames_run)(s, buffer, x, FN(frames_fns));
+}
+
+static void FN(program_depthwise)(const struct kern_product *s, float *const *buffer, const float *x)
+{
+    FN(frames_run)(s, buffer, x, FN(depths_fns));
 }
 
 /* ---- other instructions ---- */
@@ -115,6 +157,19 @@ static void FN(program_copy)(float *to, const float *a, size_t n)
 {
     for (size_t i = 0; i < n; i += 16)
         v16_store(to + i, v16_load(a + i));
+}
+
+static void FN(program_pad)(const struct kern_instr *s, float *to, const float *a, const int64_t *clock)
+{
+    const struct kern_pad *p = s->pad;
+    const uint64_t first = (uint64_t) clock[0] * (uint64_t) p->pulse - (uint64_t) p->delay;
+    for (size_t r = 0; r < s->rows; r++, to += s->ld, a += s->ld) {
+        const int64_t frame = (int64_t) (first + r);
+        if (frame < 0 || frame >= clock[p->length])
+            memset(to, 0, s->ld * sizeof *to);
+        else if (to != a)
+            FN(program_copy)(to, a, s->ld);
+    }
 }
 
 /* Elements of rows, from `row` on and from element `done` of each. */
@@ -201,6 +256,8 @@ V16_UNROLLED void FN(program_instr)(const struct kern_instr *i, float *const *bu
     case KERN_STORE: FN(program_store)(i, to, x); break;
     case KERN_COPY: FN(program_copy)(to, x, n); break;
     case KERN_PRODUCT: FN(program_product)(i->product, buffer, x); break;
+    case KERN_DEPTHWISE: FN(program_depthwise)(i->product, buffer, x); break;
+    case KERN_PAD: FN(program_pad)(i, to, x, (const void *) buffer[i->b.buffer]); break;
     }
 }
 

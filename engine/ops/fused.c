@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/fused.h"
+#include "engine/ops/clock.h"
 
 #include <string.h>
 
@@ -9,7 +10,8 @@
     }
 
 static const struct attr_spec fused_attrs[] = { INTS(steps),   INTS(values), INTS(products),
-                                                INTS(windows), INTS(shapes), { 0 } };
+                                                INTS(windows), INTS(pads),   INTS(shapes),
+                                                { 0 } };
 
 /* Shapes of what is stored. */
 static rill_status shapes_infer(struct infer *c, unsigned stores)
@@ -31,8 +33,8 @@ static rill_status shapes_infer(struct infer *c, unsigned stores)
 static rill_status fused_infer(struct infer *c)
 {
     const struct fused_attr *a = c->attr;
-    int64_t windows = a->windows.n / FUSED_WINDOW_INTS, weights = fused_in_frames(a), step;
-    int64_t stores = (int64_t) c->n_out - windows, loads = (int64_t) c->n_in - weights - windows;
+    int64_t windows = fused_windows(a), step, stores = (int64_t) c->n_out - windows,
+            loads = (int64_t) c->n_in - fused_n_first(a) - windows;
     if (stores < 0 || loads < 0 || c->n_in + c->n_out > FUSED_BUFFERS_MAX)
         return infer_fail(c, "its lists are none of a program");
     if (!fused_fits(a, loads, stores, &step))
@@ -52,7 +54,7 @@ static rill_status windows_prepare(struct prep *c, struct fused *p)
 {
     for (unsigned i = 0; i < p->n_windows; i++) {
         struct fused_window w = fused_window_at(c->attr, i);
-        const struct tensor *old = c->in[p->n_weights + p->n_loads + i],
+        const struct tensor *old = c->in[p->n_first + p->n_loads + i],
                             *next = c->out[p->n_stores + i];
         int64_t floats = w.frames * fused_lanes(w.channels);
         if (!old || !next || old->type != DTYPE_F32 || next->type != DTYPE_F32 ||
@@ -60,6 +62,18 @@ static rill_status windows_prepare(struct prep *c, struct fused *p)
             return prep_fail(c, "window %u has no past of its size", i);
         p->window_bytes[i] = (size_t) floats * sizeof(float);
     }
+    return RILL_OK;
+}
+
+/* The weights, and the clock. */
+static rill_status first_check(struct prep *c, const struct fused *p)
+{
+    const struct tensor *w = p->n_first ? c->in[0] : NULL,
+                        *clock = p->n_first > 1 ? c->in[1] : NULL;
+    if (p->n_first && (!w || !w->data || w->type != DTYPE_F32))
+        return prep_fail(c, "its weights are not constant");
+    if (p->n_first > 1 && (!clock || clock->type != DTYPE_I64 || tensor_count(clock) != CLOCK_SIZE))
+        return prep_fail(c, "its input 1 is not the clock");
     return RILL_OK;
 }
 
@@ -71,16 +85,16 @@ static rill_status fused_prepare(struct prep *c)
     if (!p || !(p->window_bytes = arena_array(c->arena, size_t, windows + 1)) ||
         !(p->row_step = arena_array(c->arena, size_t, 1 + FUSED_BUFFERS_MAX)))
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    p->n_weights = fused_in_frames(a);
+    p->in_frames = fused_in_frames(a);
+    p->n_first = (unsigned) fused_n_first(a);
     p->n_windows = windows;
-    p->n_loads = c->n_in - p->n_weights - windows;
+    p->n_loads = c->n_in - p->n_first - windows;
     p->n_stores = c->n_out - windows;
-    if (p->n_weights && (!c->in[0] || !c->in[0]->data || c->in[0]->type != DTYPE_F32))
-        return prep_fail(c, "its weights are not constant");
+    TRY(first_check(c, p));
     TRY(windows_prepare(c, p));
     TRY(fused_compile(c, p));
     c->args = p;
-    c->kernel = p->n_weights ? "program_f32 frames" : "program_f32";
+    c->kernel = p->in_frames ? "program_f32 frames" : "program_f32";
     return RILL_OK;
 }
 
@@ -89,7 +103,7 @@ static void fused_eval(const struct eval *e)
     const struct fused *p = e->args;
     float *buffer[1 + FUSED_BUFFERS_MAX];
     unsigned n = FUSED_BUFFER_WINDOWS;
-    const void *const *load = e->x + p->n_weights, *const *old = load + p->n_loads;
+    const void *const *load = e->x + p->n_first, *const *old = load + p->n_loads;
     void *const *next = e->y + p->n_stores;
     buffer[FUSED_BUFFER_SCRATCH] = e->scratch;
     for (unsigned i = 0; i < p->n_windows; i++) {
@@ -101,6 +115,8 @@ static void fused_eval(const struct eval *e)
         buffer[n++] = (float *) (uintptr_t) load[i]; /* only read */
     for (unsigned i = 0; i < p->n_stores; i++)
         buffer[n++] = e->y[i];
+    if (p->n_first > 1)
+        buffer[n] = (float *) (uintptr_t) e->x[1];
     e->kern->program_f32(&p->program, buffer, p->row_step, p->rows, p->columns);
 }
 
@@ -133,7 +149,7 @@ static rill_status fused_divide(struct prep *c, unsigned most, struct shares *re
     const bool by_rows = p->rows >= 4 * most;
     const size_t units = by_rows ? p->rows : p->columns / KERN_LANES;
     const unsigned n = units < most ? (unsigned) units : most;
-    if (n < 2 || p->n_weights || p->n_windows)
+    if (n < 2 || p->in_frames)
         return RILL_OK;
     TRY(shares_new(c, n, ret));
     for (unsigned i = 0; i < n; i++) {

@@ -25,23 +25,26 @@
 
 /* A step is its op, to, a and b: numbers of values, where nothing else is said. Ops are those of
  * kernels/program.h (LOAD: value, input; STORE: output, value; PRODUCT: first of the values made,
- * value or values + window, number of the product), and these, which are a copy or part of a
- * product: */
+ * value or values + window, number of the product; DEPTHWISE: the same of one value; PAD: b is the
+ * number of the pad), and these, which are a copy or part of a product: */
 enum fused_op {
     FUSED_PUSH = KERN_INSTR_OPS, /* window, value: its newest frames */
     FUSED_SHIFT, /* window: makes room for the next run's frames; once, behind its products */
     FUSED_JOIN,  /* value that the next product makes, value that is added to it */
+    FUSED_PAST,  /* value, window, the first of the frames that it is */
     FUSED_OPS
 };
 #define FUSED_STEP_INTS 4
 
-/* Inputs: in frames the constant of all products' biases and weights as kernels/program.h has them;
- * what is loaded; windows [frames, lanes]. Outputs: what is stored, then the windows. */
+/* Inputs: in frames the constant of all products' biases and weights as kernels/program.h has them,
+ * and the clock (engine/ops/clock.h) where there are pads; what is loaded; windows [frames, lanes].
+ * Outputs: what is stored, then the windows. */
 struct fused_attr {
     struct attr_ints steps;
     struct attr_ints values;   /* rows, columns of each */
     struct attr_ints products; /* parts, taps, dilation, stride of each */
     struct attr_ints windows;  /* channels, frames, new ones of them */
+    struct attr_ints pads;     /* pulse, delay, length of each, as struct kern_pad */
     struct attr_ints shapes;   /* of each tensor stored: rank, then dims */
 };
 
@@ -57,6 +60,7 @@ struct fused_window {
 
 #define FUSED_PRODUCT_INTS 4
 #define FUSED_WINDOW_INTS 3
+#define FUSED_PAD_INTS 3
 
 static inline int64_t fused_values(const struct fused_attr *a)
 {
@@ -70,6 +74,10 @@ static inline int64_t fused_windows(const struct fused_attr *a)
 {
     return a->windows.n / FUSED_WINDOW_INTS;
 }
+static inline int64_t fused_pads(const struct fused_attr *a)
+{
+    return a->pads.n / FUSED_PAD_INTS;
+}
 static inline int64_t fused_steps(const struct fused_attr *a)
 {
     return a->steps.n / FUSED_STEP_INTS;
@@ -78,12 +86,22 @@ static inline bool fused_in_frames(const struct fused_attr *a)
 {
     return a->products.n > 0 || a->windows.n > 0;
 }
+static inline bool fused_is_product(const int64_t *step)
+{
+    return step[0] == KERN_PRODUCT || step[0] == KERN_DEPTHWISE;
+}
+/* Inputs before those that are loaded. */
+static inline int64_t fused_n_first(const struct fused_attr *a)
+{
+    return fused_in_frames(a) ? 1 + (a->pads.n > 0) : 0;
+}
 
 struct fused_value fused_value_at(const struct fused_attr *a, int64_t i);
 /* What a product reads: a value, or a window behind them. */
 struct fused_value fused_source_at(const struct fused_attr *a, int64_t i);
 struct fused_product fused_product_at(const struct fused_attr *a, int64_t i);
 struct fused_window fused_window_at(const struct fused_attr *a, int64_t i);
+struct kern_pad fused_pad_at(const struct fused_attr *a, int64_t i);
 /* Rows and columns of what a flat program makes: the largest of its values. */
 struct fused_value fused_whole(const struct fused_attr *a);
 
@@ -98,13 +116,14 @@ int64_t fused_product_floats(const struct fused_attr *a, const int64_t *step);
  * stored once; *ret_step: the step that does not, or -1. */
 bool fused_fits(const struct fused_attr *a, int64_t loads, int64_t stores, int64_t *ret_step);
 
-/* Buffers: scratch, windows, what is loaded, what is stored. */
+/* Buffers: scratch, windows, what is loaded, what is stored, the clock. */
 #define FUSED_BUFFER_SCRATCH 0
 #define FUSED_BUFFER_WINDOWS 1
 
 struct fused {
     struct kern_program program;
-    unsigned n_weights, n_loads, n_stores, n_windows;
+    unsigned n_first, n_loads, n_stores, n_windows;
+    bool in_frames;
     size_t rows, columns; /* the program runs row by row; once in frames */
     size_t *row_step;     /* of each buffer, floats */
     size_t *window_bytes;

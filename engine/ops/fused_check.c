@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "engine/ops/clock.h"
 #include "engine/ops/fused.h"
 
 int fused_function(enum op_id id)
@@ -47,6 +48,12 @@ struct fused_window fused_window_at(const struct fused_attr *a, int64_t i)
 {
     const int64_t *w = a->windows.v + i * FUSED_WINDOW_INTS;
     return (struct fused_window) { w[0], w[1], w[2] };
+}
+
+struct kern_pad fused_pad_at(const struct fused_attr *a, int64_t i)
+{
+    const int64_t *p = a->pads.v + i * FUSED_PAD_INTS;
+    return (struct kern_pad) { p[0], p[1], (size_t) p[2] };
 }
 
 struct fused_value fused_source_at(const struct fused_attr *a, int64_t i)
@@ -99,7 +106,7 @@ static bool lists_fit(const struct check *c)
     int64_t count;
     if (fused_steps(a) > FUSED_STEPS_MAX || fused_values(a) > FUSED_VALUES_MAX ||
         a->steps.n % FUSED_STEP_INTS || a->values.n % 2 || a->products.n % FUSED_PRODUCT_INTS ||
-        a->windows.n % FUSED_WINDOW_INTS ||
+        a->windows.n % FUSED_WINDOW_INTS || a->pads.n % FUSED_PAD_INTS ||
         __builtin_mul_overflow(c->whole.rows, c->whole.columns, &count))
         return false;
     for (int64_t i = 0; i < fused_values(a); i++)
@@ -111,6 +118,9 @@ static bool lists_fit(const struct check *c)
             !within(w.fresh, 1, w.frames))
             return false;
     }
+    for (int64_t i = 0; i < fused_pads(a); i++)
+        if (!within(a->pads.v[i * FUSED_PAD_INTS + 2], 0, CLOCK_SIZE - 1))
+            return false;
     return true;
 }
 
@@ -125,7 +135,8 @@ static bool product_fits(const struct fused_attr *a, const int64_t *s)
     struct fused_value x = fused_source_at(a, s[2]), y = fused_value_at(a, s[1]);
     if (!within(p.taps, 1, FUSED_WINDOW_MAX) || !within(p.dilation, 1, FUSED_WINDOW_MAX) ||
         !within(p.stride, 1, FUSED_WINDOW_MAX) ||
-        (y.columns - 1) * p.stride + (p.taps - 1) * p.dilation >= x.columns)
+        (y.columns - 1) * p.stride + (p.taps - 1) * p.dilation >= x.columns ||
+        (s[0] == KERN_DEPTHWISE && (p.parts > 1 || y.rows != x.rows)))
         return false;
     for (int64_t i = 1; i < p.parts; i++)
         if (fused_value_at(a, s[1] + i).columns != y.columns)
@@ -139,6 +150,23 @@ static bool window_fits(const struct fused_attr *a, const int64_t *s)
         return false;
     struct fused_window w = fused_window_at(a, s[1]);
     return alike(fused_value_at(a, s[2]), (struct fused_value) { w.channels, w.fresh });
+}
+
+static bool past_fits(const struct fused_attr *a, const int64_t *s)
+{
+    if (!within(s[1], 0, fused_values(a) - 1) || !within(s[2], 0, fused_windows(a) - 1))
+        return false;
+    struct fused_window w = fused_window_at(a, s[2]);
+    struct fused_value y = fused_value_at(a, s[1]);
+    return y.rows == w.channels && within(s[3], 0, w.frames - y.columns);
+}
+
+static bool pad_fits(const struct fused_attr *a, const int64_t *s)
+{
+    int64_t last = fused_values(a) - 1;
+    return fused_in_frames(a) && within(s[1], 0, last) && within(s[2], 0, last) &&
+        within(s[3], 0, fused_pads(a) - 1) &&
+        alike(fused_value_at(a, s[1]), fused_value_at(a, s[2]));
 }
 
 bool fused_element_fits(const int64_t *step, int64_t n_values)
@@ -169,7 +197,10 @@ static bool step_fits(const struct check *c, const int64_t *s)
     switch (s[0]) {
     case KERN_LOAD: return within(s[1], 0, last) && within(s[2], 0, c->loads - 1);
     case KERN_STORE: return within(s[1], 0, c->stores - 1) && within(s[2], 0, last);
-    case KERN_PRODUCT: return product_fits(a, s);
+    case KERN_PRODUCT:
+    case KERN_DEPTHWISE: return product_fits(a, s);
+    case KERN_PAD: return pad_fits(a, s);
+    case FUSED_PAST: return past_fits(a, s);
     case FUSED_PUSH: return window_fits(a, s);
     case FUSED_SHIFT: return within(s[1], 0, fused_windows(a) - 1);
     case FUSED_JOIN:
@@ -220,10 +251,16 @@ int64_t fused_product_panels(const struct fused_attr *a, const int64_t *step)
     return panels;
 }
 
+/* Of each output of a product. */
+static int64_t terms(const struct fused_attr *a, const int64_t *step)
+{
+    return (step[0] == KERN_DEPTHWISE ? 1 : fused_source_at(a, step[2]).rows) *
+        fused_product_at(a, step[3]).taps;
+}
+
 int64_t fused_product_floats(const struct fused_attr *a, const int64_t *step)
 {
-    return fused_product_panels(a, step) * KERN_LANES *
-        (1 + fused_source_at(a, step[2]).rows * fused_product_at(a, step[3]).taps);
+    return fused_product_panels(a, step) * KERN_LANES * (1 + terms(a, step));
 }
 
 uint64_t fused_multiply_adds(const struct fused_attr *a)
@@ -231,11 +268,10 @@ uint64_t fused_multiply_adds(const struct fused_attr *a)
     uint64_t n = 0;
     for (int64_t i = 0; i < fused_steps(a); i++) {
         const int64_t *s = a->steps.v + i * FUSED_STEP_INTS;
-        struct fused_product p =
-            s[0] == KERN_PRODUCT ? fused_product_at(a, s[3]) : (struct fused_product) { 0 };
-        for (int64_t k = 0; k < p.parts; k++) {
+        int64_t parts = fused_is_product(s) ? fused_product_at(a, s[3]).parts : 0;
+        for (int64_t k = 0; k < parts; k++) {
             struct fused_value y = fused_value_at(a, s[1] + k);
-            n += (uint64_t) (y.rows * y.columns * fused_source_at(a, s[2]).rows * p.taps);
+            n += (uint64_t) (y.rows * y.columns * terms(a, s));
         }
     }
     return n;

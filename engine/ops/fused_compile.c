@@ -69,7 +69,7 @@ static bool is_elements(const int64_t *s)
 static void step_reads(const struct fused_attr *a, const int64_t *s, int64_t ret[2])
 {
     bool value = s[0] == KERN_STORE || s[0] == FUSED_PUSH || s[0] == FUSED_JOIN ||
-        (s[0] == KERN_PRODUCT && s[2] < fused_values(a));
+        s[0] == KERN_PAD || (fused_is_product(s) && s[2] < fused_values(a));
     ret[0] = value || is_elements(s) ? s[2] : -1;
     ret[1] = is_elements(s) ? s[3] : -1;
 }
@@ -78,8 +78,9 @@ static void step_reads(const struct fused_attr *a, const int64_t *s, int64_t ret
 static int64_t step_makes(const struct fused_attr *a, const int64_t *s, int64_t *ret_first)
 {
     *ret_first = s[1];
-    return s[0] == KERN_PRODUCT ? fused_product_at(a, s[3]).parts
-                                : s[0] == KERN_LOAD || is_elements(s);
+    return fused_is_product(s)
+        ? fused_product_at(a, s[3]).parts
+        : s[0] == KERN_LOAD || s[0] == KERN_PAD || s[0] == FUSED_PAST || is_elements(s);
 }
 
 static uint32_t load_buffer(const struct compiler *m, int64_t i)
@@ -90,6 +91,11 @@ static uint32_t load_buffer(const struct compiler *m, int64_t i)
 static uint32_t store_buffer(const struct compiler *m, int64_t i)
 {
     return load_buffer(m, m->ret->n_loads) + (uint32_t) i;
+}
+
+static uint32_t clock_buffer(const struct compiler *m)
+{
+    return store_buffer(m, m->ret->n_stores);
 }
 
 static struct kern_operand window_place(const struct compiler *m, int64_t i, int64_t frame)
@@ -133,7 +139,7 @@ static void lifetimes_find(struct compiler *m)
                 m->last[reads[k]] = i;
         if (s[0] == FUSED_JOIN)
             m->joined[s[1]] = s[2] + 1;
-        for (int64_t k = 0; s[0] == KERN_PRODUCT && k < n; k++)
+        for (int64_t k = 0; fused_is_product(s) && k < n; k++)
             if (m->joined[first + k])
                 m->last[m->joined[first + k] - 1] = i;
         place_choose(m, s);
@@ -217,8 +223,35 @@ static bool port_make(struct compiler *m, const int64_t *s, struct kern_instr *k
                                .n = (size_t) x.rows,
                                .rows = (size_t) x.columns,
                                .ld = (size_t) fused_lanes(x.rows) };
-    const struct tensor *t = load ? m->c->in[m->ret->n_weights + (size_t) s[2]] : m->c->out[s[1]];
+    const struct tensor *t = load ? m->c->in[m->ret->n_first + (size_t) s[2]] : m->c->out[s[1]];
     return port_fits(m, t, tensor.buffer, v) && (m->frames || m->at[v].buffer == tensor.buffer);
+}
+
+static bool pad_make(struct compiler *m, const int64_t *s, struct kern_instr *k)
+{
+    struct kern_pad *p = arena_new(m->c->arena, struct kern_pad);
+    struct fused_value x = fused_value_at(m->a, s[1]);
+    if (!p)
+        return false;
+    *p = fused_pad_at(m->a, s[3]);
+    *k = (struct kern_instr) { .op = KERN_PAD,
+                               .to = m->at[s[1]],
+                               .a = m->at[s[2]],
+                               .b = { .buffer = clock_buffer(m) },
+                               .n = value_floats(m, s[1]),
+                               .rows = (size_t) x.columns,
+                               .ld = (size_t) fused_lanes(x.rows),
+                               .pad = p };
+    return true;
+}
+
+static bool past_make(struct compiler *m, const int64_t *s, struct kern_instr *k)
+{
+    *k = (struct kern_instr) { .op = KERN_COPY,
+                               .to = m->at[s[1]],
+                               .a = window_place(m, s[2], s[3]),
+                               .n = value_floats(m, s[1]) };
+    return true;
 }
 
 static bool copy_make(struct compiler *m, const int64_t *s, struct kern_instr *k)
@@ -241,8 +274,11 @@ static bool instr_make(struct compiler *m, const int64_t *s, struct kern_instr *
     case FUSED_PUSH:
     case FUSED_SHIFT: return copy_make(m, s, k);
     case FUSED_JOIN: return true;
+    case FUSED_PAST: return past_make(m, s, k);
+    case KERN_PAD: return pad_make(m, s, k);
     case KERN_PRODUCT:
-        *k = (struct kern_instr) { .op = KERN_PRODUCT };
+    case KERN_DEPTHWISE:
+        *k = (struct kern_instr) { .op = (enum kern_instr_op) s[0] };
         return product_make(m, s, k);
     default:
         *k = fused_element(s, m->at);
@@ -263,7 +299,7 @@ static const struct tensor *loaded(const void *of, int64_t v)
     const struct compiler *m = ((const struct steps_from *) of)->m;
     uint32_t buffer = m->at[v].buffer, first = load_buffer(m, 0);
     return buffer >= first && buffer < store_buffer(m, 0)
-        ? m->c->in[m->ret->n_weights + buffer - first]
+        ? m->c->in[m->ret->n_first + buffer - first]
         : NULL;
 }
 

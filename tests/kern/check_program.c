@@ -9,7 +9,8 @@
 
 enum { SCRATCH, SOURCE, SUMS, ADDED };
 
-static void run(const struct kern *k, const struct kern_instr *s, size_t n, float *const *buffer)
+static void run_program(const struct kern *k, const struct kern_instr *s, size_t n,
+                        float *const *buffer)
 {
     k->program_f32(&(struct kern_program) { s, n }, buffer, NULL, 1, 1);
 }
@@ -38,10 +39,26 @@ static void product_reference(const struct shape *p, float *y, const float *x, c
         }
 }
 
-static void product_check(struct check *t, const struct shape *p, bool adds)
+/* Of as many channels as outputs. */
+static void depthwise_reference(const struct shape *p, float *y, const float *x, const float *w,
+                                const float *add)
 {
+    size_t wide = p->panels * 16;
+    for (size_t r = 0; r < p->rows; r++)
+        for (size_t o = 0; o < wide; o++) {
+            float sum = w[o];
+            for (size_t t = 0; t < p->taps; t++)
+                sum = fmaf(w[(1 + t) * wide + o], x[(r * p->stride + t * p->dilation) * wide + o],
+                           sum);
+            y[r * wide + o] = add ? sum + add[r * wide + o] : sum;
+        }
+}
+
+static void product_check(struct check *t, enum kern_instr_op op, const struct shape *p, bool adds)
+{
+    const bool apart = op == KERN_DEPTHWISE;
     size_t lanes = lanes_of(p->channels), wide = p->panels * 16, n = p->rows * wide,
-           w_n = (1 + p->channels * p->taps) * wide;
+           w_n = (1 + (apart ? 1 : p->channels) * p->taps) * wide;
     size_t x_n = ((p->rows - 1) * p->stride + (p->taps - 1) * p->dilation + 1) * lanes;
     float *x = check_buf(t, x_n, false), *w = check_buf(t, w_n, false),
           *add = check_buf(t, n, false);
@@ -65,10 +82,10 @@ static void product_check(struct check *t, const struct shape *p, bool adds)
                                     .n_panels = p->panels,
                                     .panel = panel,
                                     .w = w };
-    struct kern_instr s = { .op = KERN_PRODUCT, .a = { .buffer = SOURCE }, .product = &product };
-    product_reference(p, ref, x, w, adds ? add : NULL);
-    run(&t->new, &s, 1, (float *[]) { NULL, x, got, add });
-    check_same(t, "program_f32 product", ref, got, n,
+    struct kern_instr s = { .op = op, .a = { .buffer = SOURCE }, .product = &product };
+    (apart ? depthwise_reference : product_reference)(p, ref, x, w, adds ? add : NULL);
+    run_program(&t->new, &s, 1, (float *[]) { NULL, x, got, add });
+    check_same(t, apart ? "program_f32 depthwise" : "program_f32 product", ref, got, n,
                "%zu channels %zu taps %zu dilation %zu stride %zu rows %zu panels", p->channels,
                p->taps, p->dilation, p->stride, p->rows, p->panels);
     check_drop(t);
@@ -168,10 +185,10 @@ static void frames_check(struct check *t, size_t n)
         (op % 2 ? check_fill : check_fill_bits)(t, a, n);
         check_fill(t, b, n);
         element_reference(&t->ref, op, ref, a, b, n);
-        run(&t->new, &s, 1, (float *[]) { a, b, got });
+        run_program(&t->new, &s, 1, (float *[]) { a, b, got });
         check_same(t, "program_f32 in frames", ref, got, n, "op %u n %zu", op, n);
         s.to.buffer = 0;
-        run(&t->new, &s, 1, (float *[]) { a, b, got });
+        run_program(&t->new, &s, 1, (float *[]) { a, b, got });
         check_same(t, "program_f32 in place", ref, a, n, "op %u n %zu", op, n);
         check_drop(t);
     }
@@ -348,12 +365,49 @@ static void moves_check(struct check *t, size_t channels, size_t rows)
     check_fill_bits(t, x, n);
     for (size_t i = 0; i < n; i++)
         ref[i] = x[i % rows + 1 < rows ? i + 1 : i];
-    run(&t->new, s, 3, (float *[]) { x, mid, y });
+    run_program(&t->new, s, 3, (float *[]) { x, mid, y });
     check_same(t, "program_f32 moves", ref, y, n, "%zu channels %zu rows", channels, rows);
     for (size_t r = 0; r < rows; r++)
         for (size_t i = channels; i < lanes; i++)
             t->failed += mid[r * lanes + i] != 0;
     check_drop(t);
+}
+
+enum { CLOCK = ADDED + 1 };
+
+/* Frames of a run before, in and behind a sequence, where they lie and elsewhere. */
+static void pad_check(struct check *t, int64_t run, int64_t length, bool in_place)
+{
+    enum { ROWS = 3, LD = 32 };
+    const int64_t clock[] = { run, length };
+    const struct kern_pad pad = { .pulse = ROWS, .delay = 4, .length = 1 };
+    float *x = check_buf(t, ROWS * LD, false), *ref = check_buf(t, ROWS * LD, false),
+          *apart = check_buf(t, ROWS * LD, false), *got = in_place ? x : apart;
+    const struct kern_instr s = { .op = KERN_PAD,
+                                  .to = { .buffer = SUMS },
+                                  .a = { .buffer = SOURCE },
+                                  .b = { .buffer = CLOCK },
+                                  .n = ROWS * LD,
+                                  .rows = ROWS,
+                                  .ld = LD,
+                                  .pad = &pad };
+    check_fill(t, x, ROWS * LD);
+    for (int64_t i = 0; i < ROWS * LD; i++) {
+        const int64_t frame = run * ROWS - 4 + i / LD;
+        ref[i] = frame >= 0 && frame < length ? x[i] : 0;
+    }
+    run_program(&t->new, &s, 1, (float *[]) { NULL, x, got, NULL, (void *) (uintptr_t) clock });
+    check_same(t, "program_f32 pad", ref, got, ROWS * LD, "run %lld of %lld frames",
+               (long long) run, (long long) length);
+    check_drop(t);
+}
+
+static void pads_check(struct check *t)
+{
+    for (int64_t run = 0; run < 5; run++)
+        for (int64_t length = 0; length < 8; length++)
+            for (int in_place = 0; in_place < 2; in_place++)
+                pad_check(t, run, length == 7 ? INT64_MAX : length, in_place);
 }
 
 void check_program(struct check *t)
@@ -363,11 +417,13 @@ void check_program(struct check *t)
         for (size_t rows = 1; rows <= 9; rows++)
             for (size_t panels = 1; panels <= 7; panels++) {
                 size_t odd = c + rows + panels;
-                product_check(t,
-                              &(struct shape) { channels[c], 1 + odd % 4, 1 + odd % 3,
-                                                1 + odd / 2 % 2, rows, panels },
-                              odd % 2);
+                struct shape p = { channels[c],     1 + odd % 4, 1 + odd % 3,
+                                   1 + odd / 2 % 2, rows,        panels };
+                product_check(t, KERN_PRODUCT, &p, odd % 2);
+                p.channels = panels * 16;
+                product_check(t, KERN_DEPTHWISE, &p, odd % 2);
             }
+    pads_check(t);
     static const size_t sizes[] = { 1, 2, 12, 15, 16, 17, 33, 64, 511, 512, 513, 1040, 1100 };
     for (int i = 0; i < 40; i++)
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)

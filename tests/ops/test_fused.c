@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Fused programs as a plan file may hold them: what does not fit is refused, what is taken gives
  * what its steps say. */
+#include "engine/ops/clock.h"
 #include "engine/ops/epilogue.h"
 #include "tests/ops/ops_test.h"
 
@@ -71,6 +72,44 @@ static void test_join_refused(struct ops_test *t)
                 "step 2 of its program does not fit");
 }
 
+/* What reads windows and the clock, and depthwise products. */
+static void test_frames_refused(struct ops_test *t)
+{
+    static const int64_t steps[][4] = {
+        { KERN_DEPTHWISE, 1, 0, 0 },                          /* of 2 channels from 1 */
+        { KERN_PAD, 1, 0, 0 },                                /* the same */
+        { KERN_PAD, 0, 0, 1 },                                /* there is one pad */
+        { FUSED_PAST, 0, 0, 3 },                              /* frames 3 and 4 of 4 */
+        { FUSED_PAST, 0, 0, -1 },    { FUSED_PAST, 0, 1, 0 }, /* there is one window */
+        { FUSED_PAST, 1, 0, 0 },                              /* 2 channels of 1 */
+    };
+    uint32_t seed = 11;
+    struct tensor *clock = tensor_new(&t->arena, DTYPE_I64, 1, (int64_t[]) { CLOCK_SIZE });
+    const struct tensor *in[] = { ops_numbers(t, &seed, 1, (int64_t[]) { 96 }), clock,
+                                  ops_numbers(t, &seed, 3, (int64_t[]) { 1, 1, 2 }),
+                                  ops_numbers(t, &seed, 2, (int64_t[]) { 4, 16 }) };
+    t->what = "frames";
+    t->runtime = ~(uint32_t) 1;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        const int64_t *s = steps[i];
+        const struct attr a[] = { LIST("steps", KERN_LOAD, 0, 0, 0, s[0], s[1], s[2], s[3],
+                                       KERN_STORE, 0, 0, 0),
+                                  LIST("values", 1, 2, 2, 2),
+                                  LIST("products", 1, 1, 1, 1),
+                                  LIST("windows", 1, 4, 1),
+                                  LIST("pads", 1, 0, 1),
+                                  LIST("shapes", 3, 1, 1, 2) };
+        ops_refused(t, "Fused", a, 6, in, 4, 2, "step 1 of its program is none");
+    }
+    const struct attr a[] = { LIST("steps", KERN_LOAD, 0, 0, 0, KERN_STORE, 0, 0, 0),
+                              LIST("values", 1, 2), LIST("windows", 1, 4, 1),
+                              LIST("pads", 1, 0, CLOCK_SIZE), LIST("shapes", 3, 1, 1, 2) };
+    ops_refused(t, "Fused", a, 5, in, 4, 2, "none of a program");
+    in[1] = in[2];
+    const struct attr b[] = { a[0], a[1], a[2], LIST("pads", 1, 0, 1), a[4] };
+    ops_refused(t, "Fused", b, 5, in, 4, 2, "its input 1 is not the clock");
+}
+
 /* A convolution without channels, whose epilogue would run on one. */
 static void test_no_channels(struct ops_test *t)
 {
@@ -93,6 +132,7 @@ int main(void)
     test_lies(&t);
     test_flat_refused(&t);
     test_join_refused(&t);
+    test_frames_refused(&t);
     test_no_channels(&t);
     return ops_end(&t);
 }

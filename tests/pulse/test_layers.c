@@ -106,6 +106,30 @@ static void ahead_emit(struct builder *t)
     wire_add(t, GB(t->b, "Add", "", x.w, GB(t->b, "Conv", "pads=1,1", x.w, w)), x.channels);
 }
 
+static uint32_t depthwise(struct builder *t, struct made x, int taps, int dilation, int before,
+                          int after)
+{
+    const char *attrs =
+        gb_printf(t->b, "group=%d dilations=%d pads=%d,%d", x.channels, dilation, before, after);
+    uint32_t w = gb_weights(t->b, 3, x.channels, 1, taps),
+             bias = between(t, 0, 1) ? gb_weights(t->b, 1, x.channels) : WIRE_NONE;
+    return GB(t->b, "Conv", attrs, x.w, w, bias);
+}
+
+/* Depthwise and then over channels, beside what waits for it: it looks ahead or back by any of its
+ * taps. */
+static void separable_emit(struct builder *t)
+{
+    struct made x = wire_draw(t);
+    int taps = between(t, 1, 7), dilation = between(t, 1, 2), all = (taps - 1) * dilation,
+        before = between(t, 0, all), to = channels_draw(t, x.channels);
+    uint32_t y = depthwise(t, x, taps, dilation, before, all - before);
+    y = conv(t, y, x.channels, to, 1, 1, 0);
+    if (between(t, 0, 1))
+        y = GB(t->b, "Add", "", y, conv(t, x.w, x.channels, to, 1, 1, 0));
+    wire_add(t, between(t, 0, 1) ? GB(t->b, "Relu", "", y) : y, to);
+}
+
 static void gate_emit(struct builder *t)
 {
     struct made x = wire_draw(t);
@@ -131,8 +155,10 @@ static void net_recipe(struct gb *b, const void *ctx)
     int layers = net->seed % DEEP_EVERY ? between(&t, 2, LAYERS_MAX) : LAYERS_DEEP;
     wire_add(&t, gb_input(b, "x", 3, 1, channels, GB_TIME), channels);
     for (int i = 0; i < layers; i++) {
-        int what = between(&t, 0, 11);
-        if (what < 6)
+        int what = between(&t, 0, 13);
+        if (what > 11)
+            separable_emit(&t);
+        else if (what < 6)
             convs_emit(&t);
         else if (what < 8)
             gate_emit(&t);
@@ -161,15 +187,26 @@ static void wide_recipe(struct gb *b, const void *ctx)
 }
 
 static struct {
-    unsigned streamed, stacks, windows;
+    unsigned streamed, stacks, windows, depthwise, pads, pasts;
 } count;
+
+static void steps_count(const struct fused_attr *a)
+{
+    for (int64_t i = 0; i < fused_steps(a); i++) {
+        const int64_t op = a->steps.v[i * FUSED_STEP_INTS];
+        count.depthwise += op == KERN_DEPTHWISE;
+        count.pads += op == KERN_PAD;
+        count.pasts += op == FUSED_PAST;
+    }
+}
 
 static void stacks_count(const struct graph *g)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++)
         if (g->nodes[i].op == &op_fused && fused_in_frames(g->nodes[i].attr)) {
             count.stacks++;
-            count.windows += ((const struct fused_attr *) g->nodes[i].attr)->windows.n / 3;
+            count.windows += (unsigned) fused_windows(g->nodes[i].attr);
+            steps_count(g->nodes[i].attr);
         }
 }
 
@@ -229,11 +266,14 @@ int main(void)
         net_try(first + i);
     for (int loads = LOADS_FROM; loads < LOADS_TO; loads++)
         wide_try(loads);
-    printf("%u plans; %u stacks of %u windows; digest %016llx\n", count.streamed, count.stacks,
-           count.windows, (unsigned long long) oracle_digest);
+    printf("%u plans; %u stacks of %u windows, %u depthwise, %u pads, %u pasts; digest %016llx\n",
+           count.streamed, count.stacks, count.windows, count.depthwise, count.pads, count.pasts,
+           (unsigned long long) oracle_digest);
     oracle_check(n < COUNT_DEFAULT ||
                      (count.stacks * 2 > count.streamed && count.windows > count.stacks),
                  "only %u stacks of %u windows in %u plans", count.stacks, count.windows,
                  count.streamed);
+    oracle_check(n < COUNT_DEFAULT || (count.depthwise && count.pads && count.pasts),
+                 "no depthwise product, pad or past in any of them");
     return oracle_end();
 }

@@ -14,11 +14,12 @@
 #define PORTS_MAX (FUSED_BUFFERS_MAX - 2 * WINDOWS_MAX)
 #define WEIGHTS_MAX 16384 /* of a product; larger ones are shared by streams that run together */
 
-enum kind { NOT_OURS, WINDOW, PRODUCT, ELEMENTS };
+enum kind { NOT_OURS, WINDOW, PAST, PAD, PRODUCT, ELEMENTS };
 
 /* A convolution along time. */
 struct product {
     int64_t cin, cout, taps, dilation, stride;
+    bool depthwise;
 };
 
 struct maker {
@@ -61,6 +62,12 @@ static int64_t first_of(struct attr_ints l)
     return l.n ? l.v[0] : 1;
 }
 
+/* Of each output. */
+static int64_t terms_of(const struct product *p)
+{
+    return (p->depthwise ? 1 : p->cin) * p->taps;
+}
+
 static bool product_of(const struct graph *g, const struct node *n, struct product *ret)
 {
     const struct tensor *w = !node_is(n, OP_CONV) ? NULL : node_value(g, n, 1),
@@ -69,36 +76,77 @@ static bool product_of(const struct graph *g, const struct node *n, struct produ
     int64_t frames;
     if (!w || w->type != DTYPE_F32 || w->rank != 3 || n->n_in > 3 ||
         (n->n_in == 3 && n->in[2] != WIRE_NONE && !b) || (b && b->type != DTYPE_F32) ||
-        conv_attr_of(n)->group != 1 || window_attr_of(n)->auto_pad != PAD_NOTSET ||
-        !few_frames(g, n->out[0]) || !frames_of(g, n->in[0], &ret->cin, &frames))
+        window_attr_of(n)->auto_pad != PAD_NOTSET || !few_frames(g, n->out[0]) ||
+        !frames_of(g, n->in[0], &ret->cin, &frames))
         return false;
     for (uint32_t i = 0; i < pads.n; i++)
         if (pads.v[i])
             return false;
+    const int64_t group = conv_attr_of(n)->group;
     ret->cout = w->dim[0];
     ret->taps = w->dim[2];
+    ret->depthwise = group > 1 && group == ret->cin && ret->cout == ret->cin && w->dim[1] == 1;
     ret->dilation = first_of(window_attr_of(n)->dilations);
     ret->stride = first_of(window_attr_of(n)->strides);
-    return w->dim[1] == ret->cin && tensor_count(w) <= WEIGHTS_MAX &&
-        ret->dilation <= FUSED_WINDOW_MAX && ret->stride <= FUSED_WINDOW_MAX &&
-        ret->taps <= FUSED_WINDOW_MAX;
+    return (ret->depthwise || (group == 1 && w->dim[1] == ret->cin)) &&
+        tensor_count(w) <= WEIGHTS_MAX && ret->dilation <= FUSED_WINDOW_MAX &&
+        ret->stride <= FUSED_WINDOW_MAX && ret->taps <= FUSED_WINDOW_MAX;
 }
 
-/* The state whose past and next value it is; nobody else reads the past, only products the
- * window. */
+/* A Slice is frames of a window, of which *ret_first is the first. */
+static bool past_of(const struct graph *g, const struct node *n, int64_t *ret_first)
+{
+    int64_t channels, frames, taken, of;
+    if (!node_is(n, OP_SLICE) || n->n_in < 4 || !frames_of(g, n->in[0], &of, &frames) ||
+        !frames_of(g, n->out[0], &channels, &taken) || of != channels || taken > FUSED_FRAMES_MAX)
+        return false;
+    int64_t v[5] = { 0, 0, 0, 0, 1 }; /* of the inputs from 1 on: first, end, axis, step */
+    for (unsigned i = 1; i < n->n_in; i++) {
+        const struct tensor *t = n->in[i] == WIRE_NONE ? NULL : node_value(g, n, i);
+        if (!t || tensor_count(t) != 1)
+            return false;
+        v[i] = tensor_get_i64(t, t->data, 0);
+    }
+    *ret_first = v[1] < 0 ? v[1] + frames : v[1];
+    return (v[3] == 2 || v[3] == -1) && v[4] == 1 && *ret_first >= 0 &&
+        *ret_first <= frames - taken;
+}
+
+/* Frames stay where they are; outside the sequence they are zero. */
+static bool pad_of(const struct graph *g, const struct node *n, struct kern_pad *ret)
+{
+    const struct pulse_pad_attr *a = n->attr;
+    int64_t channels, frames, of, had;
+    if (n->op != &op_pulse_pad || a->axis != 2 || a->mode != PULSE_PAD_CONSTANT ||
+        (n->n_in > 2 && n->in[2] != WIRE_NONE) || op_pulse_pad.base(n, 0) != 0 ||
+        !few_frames(g, n->out[0]) || !frames_of(g, n->out[0], &channels, &frames) ||
+        !frames_of(g, n->in[0], &of, &had) || had != frames)
+        return false;
+    *ret = (struct kern_pad) { a->at.pulse, a->at.delay + a->before, (size_t) a->at.length };
+    return true;
+}
+
+/* Whether it reads the window as products and slices do. */
+static bool reads_window(const struct graph *g, const struct node *n, uint32_t window)
+{
+    struct product p;
+    int64_t first;
+    return n->n_in && n->in[0] == window && (product_of(g, n, &p) || past_of(g, n, &first));
+}
+
+/* The state whose past and next value it is; nobody else reads the past, only products and slices
+ * the window. */
 static struct state *window_state(const struct maker *m, const struct node *n)
 {
     const struct graph *g = m->e.g;
     int64_t channels, frames;
-    struct product p;
     if (n->op != &op_pulse_window || ((const struct pulse_history_attr *) n->attr)->axis != 2 ||
         m->e.consumers[n->in[0]] != 1 || !few_frames(g, n->in[1]) ||
         !frames_of(g, n->out[0], &channels, &frames))
         return NULL;
     uint32_t consumers = 1;
     for (uint32_t i = 0; i < m->e.n_nodes; i++)
-        consumers +=
-            g->nodes[i].n_in && g->nodes[i].in[0] == n->out[0] && product_of(g, &g->nodes[i], &p);
+        consumers += reads_window(g, &g->nodes[i], n->out[0]);
     if (consumers == 1 || consumers != m->e.consumers[n->out[0]])
         return NULL;
     for (uint32_t i = 0; i < g->n_states; i++)
@@ -124,11 +172,17 @@ static enum kind kind_of(const struct maker *m, uint32_t node)
     const struct node *n = &m->e.g->nodes[node];
     struct product p;
     struct element l;
+    struct kern_pad pad;
+    int64_t first;
     if (n->n_body || !n->n_out || n->out[0] == WIRE_NONE)
         return NOT_OURS;
     if (window_state(m, n))
         return WINDOW;
-    return product_of(m->e.g, n, &p) ? PRODUCT : element_of(m->e.g, node, &l) ? ELEMENTS : NOT_OURS;
+    return product_of(m->e.g, n, &p)   ? PRODUCT
+        : past_of(m->e.g, n, &first)   ? PAST
+        : pad_of(m->e.g, n, &pad)      ? PAD
+        : element_of(m->e.g, node, &l) ? ELEMENTS
+                                       : NOT_OURS;
 }
 
 /* ---- the program ---- */
@@ -152,7 +206,8 @@ static int64_t value_read(struct maker *m, uint32_t wire)
 
 static bool reads_alike(const struct product *a, const struct product *b)
 {
-    return a->taps == b->taps && a->dilation == b->dilation && a->stride == b->stride;
+    return !a->depthwise && !b->depthwise && a->taps == b->taps && a->dilation == b->dilation &&
+        a->stride == b->stride;
 }
 
 /* Biases and weights of one of the products, into panels at..; others stand between them. */
@@ -161,7 +216,7 @@ static void weights_lay(struct maker *m, const struct node *n, const struct prod
 {
     const float *w = node_value(m->e.g, n, 1)->data;
     const struct tensor *b = node_value(m->e.g, n, 2);
-    size_t terms = (size_t) (p->cin * p->taps);
+    size_t terms = (size_t) terms_of(p);
     for (size_t o = 0; o < (size_t) p->cout; o++) {
         float *to = m->w + m->n_w + panel * KERN_LANES + o; /* lanes of the next panel follow */
         to[0] = b ? ((const float *) b->data)[o] : 0;
@@ -204,7 +259,7 @@ static void product_emit(struct maker *m, uint32_t at)
     for (uint32_t i = at; i < m->n_nodes && n < FUSED_PARTS_MAX; i++) {
         const struct node *o = &g->nodes[m->node[i]];
         if (m->kind[m->node[i]] != PRODUCT || m->done[m->node[i]] || o->in[0] != first->in[0] ||
-            !product_of(g, o, &q) || !reads_alike(&p, &q))
+            !product_of(g, o, &q) || (i != at && !reads_alike(&p, &q)))
             continue;
         int64_t v = value_new(m, o->out[0]);
         to = n ? to : v;
@@ -218,18 +273,18 @@ static void product_emit(struct maker *m, uint32_t at)
         weights_lay(m, &g->nodes[alike[i]], &q, panel, panels);
         panel += (size_t) fused_lanes(q.cout) / KERN_LANES;
     }
-    m->n_w += panels * KERN_LANES * (size_t) (1 + p.cin * p.taps);
-    program_product(&m->program, to, x, (struct fused_product) { n, p.taps, p.dilation, p.stride });
+    m->n_w += panels * KERN_LANES * (size_t) (1 + terms_of(&p));
+    program_product(&m->program, p.depthwise ? KERN_DEPTHWISE : KERN_PRODUCT, to, x,
+                    (struct fused_product) { n, p.taps, p.dilation, p.stride });
 }
 
-/* A window that no product of the program is still to read moves on. */
+/* A window that nothing of the program is still to read moves on. */
 static void window_shift(struct maker *m, uint32_t wire)
 {
     const struct graph *g = m->e.g;
     int64_t window = program_window_of(&m->program, wire);
     for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (m->kind[m->node[i]] == PRODUCT && !m->done[m->node[i]] &&
-            g->nodes[m->node[i]].in[0] == wire)
+        if (!m->done[m->node[i]] && reads_window(g, &g->nodes[m->node[i]], wire))
             return;
     if (window >= 0)
         program_step(&m->program, FUSED_SHIFT, window, 0, 0);
@@ -287,23 +342,47 @@ static void window_emit(struct maker *m, const struct node *n)
     program_step(&m->program, FUSED_PUSH, program_window_of(&m->program, n->out[0]), fresh, 0);
 }
 
+static void past_emit(struct maker *m, uint32_t node)
+{
+    const struct node *n = &m->e.g->nodes[node];
+    int64_t first = 0;
+    past_of(m->e.g, n, &first);
+    program_step(&m->program, FUSED_PAST, value_new(m, n->out[0]),
+                 program_window_of(&m->program, n->in[0]), first);
+    m->done[node] = true;
+    window_shift(m, n->in[0]);
+}
+
+static void pad_emit(struct maker *m, const struct node *n)
+{
+    struct kern_pad pad;
+    pad_of(m->e.g, n, &pad);
+    int64_t a = value_read(m, n->in[0]);
+    program_pad(&m->program, value_new(m, n->out[0]), a, pad, n->in[1]);
+}
+
+static void step_make(struct maker *m, uint32_t at)
+{
+    const uint32_t node = m->node[at];
+    const struct node *n = &m->e.g->nodes[node];
+    switch (m->kind[node]) {
+    case PRODUCT:
+        product_emit(m, at);
+        window_shift(m, n->in[0]);
+        break;
+    case WINDOW: window_emit(m, n); break;
+    case PAST: past_emit(m, node); break;
+    case PAD: pad_emit(m, n); break;
+    default: elements_emit(m, node);
+    }
+}
+
 static void steps_make(struct maker *m)
 {
-    const struct graph *g = m->e.g;
     gates_find(m);
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        const struct node *n = &g->nodes[m->node[i]];
-        if (m->done[m->node[i]])
-            continue;
-        if (m->kind[m->node[i]] == PRODUCT) {
-            product_emit(m, i);
-            window_shift(m, n->in[0]);
-        } else if (m->kind[m->node[i]] == WINDOW) {
-            window_emit(m, n);
-        } else {
-            elements_emit(m, m->node[i]);
-        }
-    }
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (!m->done[m->node[i]])
+            step_make(m, i);
 }
 
 /* Windows are numbered before any step, and all who read them belong to the program. */
@@ -316,7 +395,7 @@ static bool windows_find(struct maker *m)
             continue;
         uint32_t consumers = 1;
         for (uint32_t k = 0; k < m->n_nodes; k++)
-            consumers += m->kind[m->node[k]] == PRODUCT && g->nodes[m->node[k]].in[0] == n->out[0];
+            consumers += reads_window(g, &g->nodes[m->node[k]], n->out[0]);
         if (consumers != m->e.consumers[n->out[0]])
             return false;
         struct fused_value window = size_of(m, n->out[0]), fresh = size_of(m, n->in[1]);
@@ -334,7 +413,7 @@ static bool weights_take(struct maker *m)
         const struct node *n = &m->e.g->nodes[m->node[i]];
         struct product p;
         if (m->kind[m->node[i]] == PRODUCT && product_of(m->e.g, n, &p))
-            floats += fused_lanes(p.cout) * (1 + p.cin * p.taps);
+            floats += fused_lanes(p.cout) * (1 + terms_of(&p));
     }
     struct tensor *t = tensor_new(m->e.g->arena, DTYPE_F32, 1, &floats);
     m->program.weights = graph_add_const(m->e.g, "layers", t);
@@ -379,13 +458,13 @@ static rill_status node_take(struct maker *m, uint32_t node)
     const struct node *n = &m->e.g->nodes[node];
     enum kind kind = kind_of(m, node);
     bool inside = reads_inside(m, n);
-    if (kind == ELEMENTS && !inside)
+    if ((kind == ELEMENTS || kind == PAST) && !inside)
         kind = NOT_OURS;
     if (m->n_nodes == NODES_MAX || (kind == WINDOW && m->n_windows == WINDOWS_MAX) ||
         (kind == NOT_OURS && inside))
         TRY(layers_end(m));
     m->kind[node] = kind;
-    if (kind == NOT_OURS || (kind == ELEMENTS && !m->n_nodes))
+    if (kind == NOT_OURS || ((kind == ELEMENTS || kind == PAST) && !m->n_nodes))
         return RILL_OK;
     m->node[m->n_nodes++] = node;
     m->inside[n->out[0]] = true;

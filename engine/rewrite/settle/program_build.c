@@ -18,8 +18,8 @@ void program_begin(struct program_builder *p)
     for (uint32_t i = 0; i < p->valued.n; i++)
         p->value[p->valued.v[i]] = 0;
     p->valued.n = 0; /* nobody else has it: its room is used again */
-    p->steps = p->values = p->products = p->windows = p->shapes = (struct int_list) { 0 };
-    p->weights = WIRE_NONE;
+    p->steps = p->values = p->products = p->windows = p->pads = p->shapes = (struct int_list) { 0 };
+    p->weights = p->clock = WIRE_NONE;
     p->n_loads = p->n_stores = 0;
     p->full = p->no_memory = false;
 }
@@ -133,14 +133,24 @@ int64_t program_window_of(const struct program_builder *p, uint32_t wire)
     return -1;
 }
 
-void program_product(struct program_builder *p, int64_t first, int64_t source,
-                     struct fused_product product)
+void program_product(struct program_builder *p, enum kern_instr_op op, int64_t first,
+                     int64_t source, struct fused_product product)
 {
     int64_t number = p->products.n / FUSED_PRODUCT_INTS;
     ints_add(p, &p->products,
              (const int64_t[]) { product.parts, product.taps, product.dilation, product.stride },
              FUSED_PRODUCT_INTS);
-    program_step(p, KERN_PRODUCT, first, source, number);
+    program_step(p, op, first, source, number);
+}
+
+void program_pad(struct program_builder *p, int64_t to, int64_t a, struct kern_pad pad,
+                 uint32_t clock)
+{
+    int64_t number = p->pads.n / FUSED_PAD_INTS;
+    ints_add(p, &p->pads, (const int64_t[]) { pad.pulse, pad.delay, (int64_t) pad.length },
+             FUSED_PAD_INTS);
+    p->clock = clock;
+    program_step(p, KERN_PAD, to, a, number);
 }
 
 /* Windows are numbered behind all values, which are counted now. */
@@ -148,7 +158,7 @@ static void windows_number(struct program_builder *p)
 {
     for (uint32_t i = 0; i < p->steps.n; i += FUSED_STEP_INTS) {
         int64_t *s = p->steps.v + i;
-        if (s[0] == KERN_PRODUCT && s[2] < 0)
+        if (fused_is_product(s) && s[2] < 0)
             s[2] = p->values.n / 2 + program_of_window(s[2]);
     }
 }
@@ -213,8 +223,10 @@ static bool program_insert(struct program_builder *p, uint32_t at)
                                .values = ints_of(&p->values),
                                .products = ints_of(&p->products),
                                .windows = ints_of(&p->windows),
+                               .pads = ints_of(&p->pads),
                                .shapes = ints_of(&p->shapes) };
-    n_in = wires_add(in, n_in, &p->weights, fused_in_frames(a));
+    n_in = wires_add(in, n_in, (const uint32_t[]) { p->weights, p->clock },
+                     (unsigned) fused_n_first(a));
     n_in = wires_add(in, n_in, p->load, p->n_loads);
     n_in = wires_add(in, n_in, p->past, windows);
     n_out = wires_add(out, n_out, p->store, p->n_stores);
@@ -229,7 +241,7 @@ rill_status program_end(struct program_builder *p, const uint32_t *node, unsigne
 {
     values_store(p, node, n);
     windows_number(p);
-    unsigned windows = program_n_windows(p), buffers = 1 + p->n_loads + p->n_stores + 2 * windows;
+    unsigned windows = program_n_windows(p), buffers = 2 + p->n_loads + p->n_stores + 2 * windows;
     if (p->no_memory)
         return err_set(reterr, RILL_NOMEM, "out of memory");
     if (p->full || buffers > FUSED_BUFFERS_MAX || p->n_stores + windows == 0)

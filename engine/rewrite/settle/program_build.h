@@ -18,8 +18,9 @@ struct program_builder {
     unsigned ports_max; /* that are loaded, and that are stored */
     int64_t *value;     /* of each wire: its value plus 1; 0: it has none */
     struct int_list valued;
-    struct int_list steps, values, products, windows, shapes;
+    struct int_list steps, values, products, windows, pads, shapes;
     uint32_t weights; /* WIRE_NONE: there is no product */
+    uint32_t clock;   /* of its pads */
     uint32_t load[FUSED_BUFFERS_MAX], store[FUSED_BUFFERS_MAX];
     uint32_t past[FUSED_BUFFERS_MAX], next[FUSED_BUFFERS_MAX]; /* of each window */
     unsigned n_loads, n_stores;
@@ -58,9 +59,12 @@ static inline int64_t program_of_window(int64_t window)
 {
     return ~window;
 }
-/* Its values are those from `first` on, of the wires that the caller has given values. */
-void program_product(struct program_builder *p, int64_t first, int64_t source,
-                     struct fused_product product);
+/* Its values are those from `first` on, of the wires that the caller has given values. op: PRODUCT
+ * or DEPTHWISE. */
+void program_product(struct program_builder *p, enum kern_instr_op op, int64_t first,
+                     int64_t source, struct fused_product product);
+void program_pad(struct program_builder *p, int64_t to, int64_t a, struct kern_pad pad,
+                 uint32_t clock);
 
 /* The program stands where the last of those nodes stood, and they go; what they make and others
  * read is stored. It stays out, and they stay, where it is full. */
