@@ -364,7 +364,7 @@ unsigned spatial_attrs(const struct spatial *sp, struct attr *ret);
     X(tract_cast) X(tract_range) X(tract_broadcast) X(tract_einsum) X(tract_topk)                  \
     X(tract_one_hot) X(tract_fft) X(tract_stft) X(tract_masked_softmax) X(tract_sdpa)              \
     X(tract_gru_seq) X(tract_scan) X(tract_load) X(tract_store) X(tract_force_eval)                \
-    X(tract_submodel) X(tract_non_zero) X(update) X(state) X(tract_kv_cache) X(known) X(stored) X(axes) X(sums) X(resource_get)
+    X(tract_submodel) X(tract_non_zero) X(update) X(state) X(tract_kv_cache) X(known) X(stored) X(axes) X(sums) X(placed) X(resource_get)
 #define BUILDERS_NUMBER(X)                                                                         \
     X(number) X(text) X(std_cast) X(range_of) X(given) X(only) X(add_n)
 #define BUILDERS_ROW(X) X(row) X(aligned) X(infix) X(rounding) X(select)

@@ -147,7 +147,7 @@ rill_status build_variable(const struct call *c, struct val *ret)
                          "variable '%.80s': this text has no folder to read tensors from", label);
     rill_status s = folder_read(b->folder, file, &data, b->limits->data_bytes, &bytes, &n, b->err);
     if (s == RILL_OK)
-        s = tensor_from_dat(&t, b->arena, bytes, n, file, b->err);
+        s = tensor_from_dat(&t, b->arena, bytes, n, file, !speaks_tract(b), b->err);
     arena_drop(&data);
     if (s != RILL_OK)
         return err_prefix(b->err, s, "%s:%u:%u", c->s->file, c->e->pos.line, c->e->pos.column);

@@ -146,7 +146,7 @@ static rill_status q4_0_read(struct tensor **ret, const struct header *h, struct
 }
 
 rill_status tensor_from_dat(struct tensor **ret, struct arena *a, const uint8_t *bytes, size_t n,
-                            const char *file, rill_error *reterr)
+                            const char *file, bool widens, rill_error *reterr)
 {
     struct header h = { 0 };
     TRY(header_read(&h, bytes, n, file, reterr));
@@ -163,7 +163,7 @@ rill_status tensor_from_dat(struct tensor **ret, struct arena *a, const uint8_t 
     if (dtype_is_float(stored))
         shape.type = DTYPE_F32;
     else if (dtype_is_int(stored))
-        shape.type = DTYPE_I64;
+        shape.type = widens ? DTYPE_I64 : stored;
     int64_t count, bits;
     for (uint32_t i = 0; i < h.rank; i++)
         shape.dim[i] = h.dim[i];

@@ -5,8 +5,8 @@
 #include "engine/base/err.h"
 #include "engine/graph/tensor.h"
 
-/* Floats of 16, 32 and 64 bits become f32, integers i64, truth values bool. file is for
- * messages. */
+/* Floats of 16, 32 and 64 bits become f32, truth values bool; integers keep their type, or become
+ * i64 where it widens. file is for messages. */
 rill_status tensor_from_dat(struct tensor **ret, struct arena *a, const uint8_t *bytes, size_t n,
-                            const char *file, rill_error *reterr);
+                            const char *file, bool widens, rill_error *reterr);
 #endif

@@ -728,6 +728,7 @@ const struct nnef_row nnef_tract_rows[] = {
     { "rill_stored", "x", build_stored, NULL, NULL, NULL },
     { "rill_axes", "A, axes", build_axes, NULL, NULL, NULL },
     { "rill_sums", "inputs, expr, bias, a0, b0", build_sums, NULL, NULL, NULL },
+    { "rill_placed", "x, sums, expr, at", build_placed, NULL, NULL, NULL },
 
     UNARY("tract_core_is_nan", "IsNaN"),
     UNARY("tract_core_erf", "Erf"),

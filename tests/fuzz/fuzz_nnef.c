@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         source.n = files[0].n;
     }
     if (n > 2 && data[0] == 0x4e && data[1] == 0xef)
-        tensor_from_dat(&dat, &a, data, n, "fuzz.dat", &err);
+        tensor_from_dat(&dat, &a, data, n, "fuzz.dat", n % 2, &err);
     else if (ds && mgraph_from_nnef(&m, &a, ds, &source, &limits, &err) == RILL_OK)
         tgraph_from_mgraph(&t, &m, &(struct typed_opts) { .fold_bytes_max = 1 << 20 }, &err);
     arena_drop(&a);

@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import os
+import struct
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -155,6 +156,14 @@ def small():
                         for k, z, s in (("q", x0, xs), ("w", w0, ws)))
         run("qconv to " + KINDS[kind], TRACT + text, {"x": ("b", (1, 2, 7), x)}, {"y": (kind, (1, 3, n), y)},
             {"graph.quant": quant, "w.dat": dat((3, 2, 3), bytes(v & 255 for v in w), 3, 8)})
+        run("qconv of integers that no file quantises, to " + KINDS[kind], TRACT + text, {"x": ("b", (1, 2, 7), x)}, {"y": (kind, (1, 3, n), y)},
+            {"w.dat": dat((3, 2, 3), bytes(v & 255 for v in w), 4, 8)})
+    zeros, scales, ends = [-7, 0, 100], [0.25, 0.5, 0.125], [5, 0, -9]
+    y = [max(-128, min(127, round_even((conv(t, o, 0, 3, zeros[o]) + bias[o]) * (0.5 * scales[o] / 64.0)) + ends[o])) for o in range(3) for t in range(5)]
+    run("qconv with numbers of each channel", TRACT + graph("x = tract_core_external(shape = [1, 2, 7], datum_type = 'i8'); w = variable<scalar>(label = 'w', shape = [3, 2, 3]);"
+        f"y = tract_core_qconv(x, w, tract_core_cast({bias}, to = 'i32'), dilation = [1], stride = [1], border = 'constant', groups = 1, padding = [(0, 0)], b0 = 3, b_scale = 0.5,"
+        f"a0 = tract_core_cast({zeros}, to = 'i32'), a_scale = {scales}, c0 = tract_core_cast({ends}, to = 'i32'), c_scale = 64.0, output_dt = 'i8');"),
+        {"x": ("b", (1, 2, 7), x)}, {"y": ("b", (1, 3, 5), y)}, {"w.dat": dat((3, 2, 3), bytes(v & 255 for v in w), 4, 8)})
     a, b, bias = whole(8), whole(12), whole(2, -90, 90)
     sums = [sum((a[i * 4 + k] - 3) * (b[k * 3 + j] + 7) for k in range(4)) for i in range(2) for j in range(3)]
     ext = "x = tract_core_external(shape = [2, 4], datum_type = 'i8'); b = tract_core_external(shape = [4, 3], datum_type = 'i8');"
@@ -171,8 +180,13 @@ def small():
     ones = by.replace("a0 = 3", "a0 = tract_core_cast([3], to = 'i8')").replace("c0 = 5", "c0 = tract_core_cast([5], to = 'i8')").replace("0.25", "[0.25]")
     run("einsum_q with numbers in lists of one", TRACT + graph(ext + f"y = tract_core_einsum_q([x, b], expr = 'mk,kn,,m,,n,n,m,->mn', output = 'i8', bias = tract_core_cast(0, to = 'i32'), {ones});",
         "x, b"), ins, {"y": ("b", (2, 3), [held(round_even(s / 512) + 5) for s in sums])})
-    for given in ("a_scale = [0.5, 0.25]", "b_scale = [0.5, 0.25, 1.0]", "c0 = tract_core_cast([1, 2], to = 'i8')"):
-        run("refused: " + given, TRACT + graph(ext + f"y = tract_core_einsum_q([x, b], expr = 'mk,kn,,,m,,n,m,->mn', output = 'i8', {given});", "x, b"), {}, {}, refused="does not fit f32[]")
+    rows, columns, a0, b0, c0 = [0.5, 0.25], [0.25, 0.5, 0.125], [3, -4], [-7, 0, 9], [5, -100]
+    y = [held(round_even(sum((a[i * 4 + k] - a0[i]) * (b[k * 3 + j] - b0[j]) for k in range(4)) * rows[i] * columns[j] / 64) + c0[i]) for i in range(2) for j in range(3)]
+    run("einsum_q with numbers of each row and column", TRACT + graph(ext + f"y = tract_core_einsum_q([x, b], expr = 'mk,kn,,m,m,n,n,m,->mn', output = 'i8', a0 = tract_core_cast({a0}, to = 'i8'),"
+        f"a_scale = {rows}, b0 = tract_core_cast({b0}, to = 'i8'), b_scale = {columns}, c0 = tract_core_cast({c0}, to = 'i8'), c_scale = 64.0);", "x, b"), ins, {"y": ("b", (2, 3), y)})
+    for given in ("a_scale = [0.5, 0.25]", "b_scale = [0.5, 0.25, 1.0]", "c0 = tract_core_cast([1, 2], to = 'i8')", "b0 = tract_core_cast([1, 2, 3], to = 'i8')"):
+        for body in ("einsum_q([x, b], expr = 'mk,kn,,k,k,,k,k,->mn', output", "einsum_q([x, b], expr = 'mk,kn->mn', output", "qmatmul(x, b, axes = [0, 1, 0, 1, 0, 1], output_type"):
+            run(f"refused: {given} of {body}", TRACT + graph(ext + f"y = tract_core_{body} = 'i8', {given});", "x, b"), {}, {}, refused="rank 1 whose axes are not those of the ")
     for text, words in (("tract_core_einsum_q([x, b], expr = 'mk,kn,,,,,,,->mn', bias = tract_core_cast([1, 2, 3], to = 'i32'), output = 'i8', " + by + ")", "axes are not those of the result"),
                         ("tract_core_einsum_q([x], expr = 'mk->m', output = 'i8')", "1 operands and 'mk->m', expected two"),
                         ("tract_core_einsum_q([x, tract_core_cast(b, to = 'f32')], expr = 'mk,kn->mn', output = 'i8')", "an operand of f32, expected integers"),
@@ -276,6 +290,10 @@ def others():
     for shape in ("[2, 2, 6]", "[1, 3, 6]"):
         body = f"x = external<scalar>(shape = [1, 2, 3]); i = tract_core_cast([[[0, 1, 2], [0, 1, 2]]], to = 'i64'); y = desample(x, i, size = [1, 1, 2], stride = [1, 1, 2], padding = [(0, 0), (0, 0), (0, 0)], output_shape = {shape});"
         run("refused: desample to " + shape, TRACT + graph(body), {}, {}, refused="another batch or other channels")
+    for kind, item, bits in (("i", 4, 32), ("b", 4, 8), ("B", 1, 8), ("q", 4, 64), ("b", 3, 8)):
+        text = TRACT + graph(f"x = tract_core_external(shape = [3], datum_type = '{KINDS[kind]}'); w = variable<scalar>(label = 'w', shape = [3]); y = x + w;")
+        run(f"integers of a file, {KINDS[kind]}", text, {"x": (kind, (3,), [1, 2, 3])}, {"y": (kind, (3,), [8, 10, 12])},
+            {"w.dat": dat((3,), struct.pack("<3" + kind, 7, 8, 9), item, bits)})
     norm = lambda r: [v / math.sqrt(sum(a * a for a in r) / 3 + 0.01) * (k + 1) for k, v in enumerate(r)]  # noqa: E731
     one("scaled_rms_norm", "tract_core_scaled_rms_norm(x, [1.0, 2.0, 3.0], axis = 1, eps = 0.01)", norm(x[:3]) + norm(x[3:]))
     p, q = [-7, 5, 1, 100, -1, 0], [1, 2, 4, 3, 0, 5]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Texts that tract wrote of nets of PyTorch, with the numbers that PyTorch gives (tract_texts/make.py): as folders, typed
-and decluttered, and as archives.
+"""Texts that tract wrote of nets of PyTorch and of products of bytes, with the numbers that PyTorch and ONNX Runtime give
+(tract_texts/make.py): as folders, typed and decluttered, and as archives.
 
     tract_texts.py RILL"""
 import os

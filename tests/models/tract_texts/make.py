@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Texts that tract 0.23.9 writes of nets of PyTorch, with numbers that PyTorch gives. Two programs, as both seldom live in one
-environment:
+"""Texts that tract 0.23.9 writes of nets of PyTorch and of products of bytes, with numbers that PyTorch and ONNX Runtime give. Programs
+apart, as they seldom live in one environment:
 
     make.py torch DIR      nets as ONNX files in DIR, and what goes in and comes out
+    make.py bytes DIR      products of bytes, likewise
     make.py tract DIR      the folders beside this file"""
 import os
 import shutil
@@ -50,6 +51,28 @@ def by_torch(where):
         np.savez(f"{where}/{name}.npz", x=x.numpy(), y=net(x).detach().numpy())
 
 
+def by_onnxruntime(where):
+    import onnx
+    import onnxruntime
+    from onnx import helper, numpy_helper
+    roll = np.random.default_rng(7)
+    byte = lambda *shape: roll.integers(-128, 128, shape).astype(np.int8)  # noqa: E731
+    scales = {"xs": np.float32(.05), "ws": np.array([.02, .03, .01], np.float32), "ys": np.float32(.3), "xz": np.int8(3), "wz": np.zeros(3, np.int8), "yz": np.int8(5)}
+    by = ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"]
+    for name, shape, node, rest in (
+            ("bytes-channels", (1, 2, 7), helper.make_node("QLinearConv", [*by, "b"], ["y"], pads=[1, 1]), {"w": byte(3, 2, 3), "b": roll.integers(-500, 500, 3).astype(np.int32), **scales}),
+            ("bytes-columns", (1, 4, 5), helper.make_node("QLinearMatMul", by, ["y"]), {"w": byte(5, 3), **scales}),
+            ("bytes-sums", (1, 2, 7), helper.make_node("ConvInteger", ["x", "w", "xz"], ["y"], strides=[2]), {"w": byte(3, 2, 3), "xz": np.int8(3)})):
+        node.name = "n"
+        kind = onnx.TensorProto.INT32 if name == "bytes-sums" else onnx.TensorProto.INT8
+        graph = helper.make_graph([node], name, [helper.make_tensor_value_info("x", onnx.TensorProto.INT8, shape)], [helper.make_tensor_value_info("y", kind, None)],
+                                  [numpy_helper.from_array(v, k) for k, v in rest.items()])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        onnx.save(model, f"{where}/{name}.onnx")
+        x = byte(*shape)
+        np.savez(f"{where}/{name}.npz", x=x, y=onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0])
+
+
 def by_tract(where):
     import tract
     for file in sorted(os.listdir(where)):
@@ -61,4 +84,4 @@ def by_tract(where):
         shutil.copy(f"{where}/{name}.npz", os.path.join(HERE, name, "io.npz"))
 
 
-{"torch": by_torch, "tract": by_tract}[sys.argv[1]](sys.argv[2])
+{"torch": by_torch, "bytes": by_onnxruntime, "tract": by_tract}[sys.argv[1]](sys.argv[2])
