@@ -205,7 +205,8 @@ struct kern {
     void (*adds_f32)(float *y, const float *a, float s, size_t n);
     void (*muls_f32)(float *y, const float *a, float s, size_t n);
     void (*divs_f32)(float *y, const float *a, float s, size_t n);
-    void (*exp_adds_f32)(float *y, const float *a, float s, size_t n); /* e^(a + s) */
+    /* y[i] = e^(a[i] + s), and 0 below 2^-125.5; a[i] + s is at most 88 or NaN */
+    void (*exp_adds_f32)(float *y, const float *a, float s, size_t n);
     /* exp_adds_f32, and beside it z[i] /= d, which does not overlap a and y */
     void (*exp_adds_divs_f32)(float *y, const float *a, float s, float *z, float d, size_t n);
     /* y[i] = a[i] < 0 ? alpha * (e^a[i] - 1) : a[i]; y may be a */

@@ -3,35 +3,50 @@
  * through v16_load_n and v16_store_n, so an element's bits do not depend on where it stands.
  * Polynomials are minimax fits of the relative error of the whole function, rounded to float. */
 
-#ifndef V16_WHOLES
-/* Whole numbers: a rounded to the nearest; a * 2^n, in two factors so that subnormal and
- * overflowing results round once. */
-typedef i16 w16;
-static inline w16 v16_whole(v16 a) { return v16_round(a); }
-static inline v16 v16_of_whole(w16 n) { return v16_of_int(n); }
-static inline v16 v16_scale(v16 a, w16 n)
-{
-    i16 n1 = i16_half(n), n2 = i16_sub(n, n1), bias = i16_set1(127);
-    a = v16_mul(a, v16_of_bits(i16_shl23(i16_add(n1, bias))));
-    return v16_mul(a, v16_of_bits(i16_shl23(i16_add(n2, bias))));
-}
-#endif
+/* Added to a number below 2^22, leaves it rounded to the nearest whole n, and n + 126 in the low bits. */
+#define EXP_WHOLES (0x1.8p23f + 126)
 
-/* e^r for |r| <= ln2/2, then times 2^n. The bounds take NaN for x. */
+/* 2^(n - 1) of EXP_WHOLES + n, for n in -126..128; 0 for n = -126. */
+static inline v16 FN(exp_factor)(v16 t) { return v16_of_bits(i16_shl23(v16_bits(t))); }
+
+/* 2 e^r for |r| <= ln2/2, where sign * c = n ln2 + r; ret_whole is EXP_WHOLES + n. */
+static inline v16 FN(exp_twice)(v16 c, const float sign, v16 *ret_whole)
+{
+    const v16 wholes = v16_set1(EXP_WHOLES);
+    const v16 t = v16_fma(c, v16_set1(sign * 1.44269504088896341f), wholes), n = v16_sub(t, wholes);
+    v16 r = v16_fma(n, v16_set1(sign * -0.693359375f), c);
+    r = v16_fma(n, v16_set1(sign * 2.12194440e-4f), r);
+    v16 p = v16_set1(0.00276418915f);
+    p = v16_fma(p, r, v16_set1(sign * 0.016737368f));
+    p = v16_fma(p, r, v16_set1(0.0833365321f));
+    p = v16_fma(p, r, v16_set1(sign * 0.333330423f));
+    p = v16_fma(p, r, v16_set1(0.999999881f));
+    p = v16_fma(p, r, v16_set1(sign * 2.0f));
+    *ret_whole = t;
+    return v16_fma(p, r, v16_set1(2.0f));
+}
+
+/* The bounds take NaN for x. Below 2^-125 a second factor is needed; rounded once where subnormal. */
 static inline v16 FN(v_exp)(v16 x)
 {
-    v16 c = v16_min(v16_set1(89.0f), v16_max(v16_set1(-104.0f), x));
-    w16 n = v16_whole(v16_mul(c, v16_set1(1.44269504088896341f)));
-    v16 fn = v16_of_whole(n), r = v16_fma(fn, v16_set1(-0.693359375f), c);
-    r = v16_fma(fn, v16_set1(2.12194440e-4f), r);
-    v16 p = v16_set1(0.000199075817f);
-    p = v16_fma(p, r, v16_set1(0.00139485893f));
-    p = v16_fma(p, r, v16_set1(0.00833328627f));
-    p = v16_fma(p, r, v16_set1(0.0416662395f));
-    p = v16_fma(p, r, v16_set1(0.166666672f));
-    p = v16_fma(p, r, v16_set1(0.5f));
-    p = v16_add(v16_fma(p, v16_mul(r, r), r), v16_set1(1.0f));
-    return v16_scale(p, n);
+    v16 t, p = FN(exp_twice)(v16_min(v16_set1(89.0f), v16_max(v16_set1(-104.0f), x)), 1, &t);
+    const v16 near = v16_max(v16_set1(EXP_WHOLES - 125), t), far = v16_sub(t, near);
+    p = v16_mul(p, FN(exp_factor)(near));
+    return v16_mul(p, FN(exp_factor)(v16_add(far, v16_set1(EXP_WHOLES + 1))));
+}
+
+/* v_exp of numbers up to 88 and NaN, but 0 below 2^-125.5. */
+static inline v16 FN(exp_flushed)(v16 x)
+{
+    v16 t, p = FN(exp_twice)(v16_max(v16_set1(-87.5f), x), 1, &t);
+    return v16_mul(p, FN(exp_factor)(t));
+}
+
+/* e^(sign * c) + 1, product and sum rounded at once; sign * c in -87.5..89, or NaN. */
+static inline v16 FN(exp_and_one)(v16 c, const float sign)
+{
+    v16 t, p = FN(exp_twice)(c, sign, &t);
+    return v16_fma(p, FN(exp_factor)(t), v16_set1(1.0f));
 }
 
 /* (log(1 + m) - m + m^2/2) / m^3 for sqrt(1/2) <= 1 + m <= sqrt(2). Subnormal arguments are scaled
@@ -65,8 +80,8 @@ static inline v16 FN(v_log)(v16 x)
 
 static inline v16 FN(v_sigmoid)(v16 x)
 {
-    v16 one = v16_set1(1.0f);
-    return v16_div(one, v16_add(one, FN(v_exp)(v16_sub(v16_set1(0.0f), x))));
+    const v16 c = v16_min(v16_set1(87.5f), v16_max(v16_set1(-89.0f), x));
+    return v16_div(v16_set1(1.0f), FN(exp_and_one)(c, -1));
 }
 
 /* Below 0.625 an odd polynomial, above it 1 - 2 / (e^2x + 1). */
@@ -80,8 +95,8 @@ static inline v16 FN(v_tanh)(v16 x)
     p = v16_fma(p, z, v16_set1(0.133314356f));
     p = v16_fma(p, z, v16_set1(-0.333332807f));
     p = v16_fma(v16_mul(p, z), x, x);
-    v16 one = v16_set1(1.0f), e = FN(v_exp)(v16_add(a, a));
-    v16 q = v16_sub(one, v16_div(v16_set1(2.0f), v16_add(e, one)));
+    v16 e1 = FN(exp_and_one)(v16_min(v16_set1(89.0f), v16_add(a, a)), 1);
+    v16 q = v16_sub(v16_set1(1.0f), v16_div(v16_set1(2.0f), e1));
     q = v16_pick(v16_lt(a, v16_set1(0.625f)), p, q);
     return v16_of_bits(i16_or(v16_bits(q), sign));
 }
@@ -104,7 +119,7 @@ static inline v16 FN(v_erf)(v16 x)
     r = v16_fma(r, t, v16_set1(-0.635151267f));
     r = v16_fma(r, t, v16_set1(-0.12864849f));
     r = v16_fma(r, t, v16_sub(v16_set1(0.0f), t));
-    r = v16_sub(v16_set1(1.0f), FN(v_exp)(r));
+    r = v16_sub(v16_set1(1.0f), FN(exp_flushed)(r));
     r = v16_pick(v16_lt(t, v16_set1(4.0f)), r, v16_set1(1.0f));
     r = v16_of_bits(i16_or(v16_bits(r), sign));
     return v16_pick(v16_nan(x), x, v16_pick(v16_lt(t, v16_set1(0.921875f)), p, r));
@@ -232,7 +247,7 @@ MAPS(adds, v16_add)
 MAPS(muls, v16_mul)
 MAPS(divs, v16_div)
 
-static inline v16 FN(exp_plus)(v16 a, v16 s) { return FN(v_exp)(v16_add(a, s)); }
+static inline v16 FN(exp_plus)(v16 a, v16 s) { return FN(exp_flushed)(v16_add(a, s)); }
 MAPS(exp_adds, FN(exp_plus))
 
 /* The divider works beside the multiply-adds. */
@@ -259,7 +274,7 @@ static inline v16 FN(elu)(v16 x, v16 alpha)
     for (int i = 0; i < 5; i++)
         s = v16_add(v16_mul(s, v), v16_set1(c[i]));
     s = v16_add(v16_mul(v16_mul(s, v), v), v);
-    v16 far = v16_sub(FN(v_exp)(v), v16_set1(1));
+    v16 far = v16_sub(FN(exp_flushed)(v), v16_set1(1));
     s = v16_mul(alpha, v16_pick(v16_lt(v16_set1(-0.3f), v), s, far));
     return v16_pick(v16_lt(x, zero), s, x);
 }

@@ -17,35 +17,34 @@ struct FN(pending) {
 
 #if CELL_PIPELINED
 /* Chains under way. x: arguments of tanh, w: its odd polynomial. */
-struct FN(chains) { v16 r[4], p[4], x[2], w[2], z[2]; w16 n[4]; };
+struct FN(chains) { v16 r[4], p[4], n[4], x[2], w[2], z[2]; };
 
 #define EXP_STAGES 11
 #define GRU_STAGES 26
 #define EACH_CHAIN V16_UNROLL for (int i = 0; i < m; i++)
 #define EACH_GROUP V16_UNROLL for (int q = 0; q < 2; q++)
 
-/* e^r of m chains into p */
+/* e^r + 1 of m chains into p */
 V16_UNROLLED void FN(exp_stage)(struct FN(chains) *e, const int m, const int stage)
 {
-    static const float term[] = { 0.000199075817f, 0.00139485893f, 0.00833328627f,
-                                  0.0416662395f,   0.166666672f,   0.5f };
+    static const float term[] = { 0.00276418915f, 0.016737368f, 0.0833365321f, 0.333330423f,
+                                  0.999999881f,   2.0f,         2.0f };
+    const v16 wholes = v16_set1(EXP_WHOLES);
     EACH_CHAIN {
         if (stage == 0)
-            e->r[i] = v16_min(v16_set1(89.0f), v16_max(v16_set1(-104.0f), e->r[i]));
+            e->r[i] = v16_min(v16_set1(89.0f), v16_max(v16_set1(-87.5f), e->r[i]));
         else if (stage == 1)
-            e->n[i] = v16_whole(v16_mul(e->r[i], v16_set1(1.44269504088896341f)));
+            e->n[i] = v16_fma(e->r[i], v16_set1(1.44269504088896341f), wholes);
         else if (stage == 2)
-            e->r[i] = v16_fma(v16_of_whole(e->n[i]), v16_set1(-0.693359375f), e->r[i]);
+            e->r[i] = v16_fma(v16_sub(e->n[i], wholes), v16_set1(-0.693359375f), e->r[i]);
         else if (stage == 3)
-            e->r[i] = v16_fma(v16_of_whole(e->n[i]), v16_set1(2.12194440e-4f), e->r[i]);
+            e->r[i] = v16_fma(v16_sub(e->n[i], wholes), v16_set1(2.12194440e-4f), e->r[i]);
         else if (stage == 4)
             e->p[i] = v16_fma(v16_set1(term[0]), e->r[i], v16_set1(term[1]));
-        else if (stage < 9)
+        else if (stage < 10)
             e->p[i] = v16_fma(e->p[i], e->r[i], v16_set1(term[stage - 3]));
-        else if (stage == 9)
-            e->p[i] = v16_fma(e->p[i], v16_mul(e->r[i], e->r[i]), e->r[i]);
         else if (stage == 10)
-            e->p[i] = v16_scale(v16_add(e->p[i], v16_set1(1.0f)), e->n[i]);
+            e->p[i] = v16_fma(e->p[i], FN(exp_factor)(e->n[i]), v16_set1(1.0f));
     }
 }
 
@@ -66,7 +65,7 @@ V16_UNROLLED void FN(tanh_stage)(struct FN(chains) *e, const int stage)
             e->w[q] = v16_fma(v16_mul(e->w[q], z), x, x);
         } else if (stage == EXP_STAGES) {
             e->p[q] =
-                v16_sub(v16_set1(1.0f), v16_div(v16_set1(2.0f), v16_add(e->p[q], v16_set1(1.0f))));
+                v16_sub(v16_set1(1.0f), v16_div(v16_set1(2.0f), e->p[q]));
         } else if (stage == EXP_STAGES + 1) {
             v16 t = v16_pick(v16_lt(a, v16_set1(0.625f)), e->w[q], e->p[q]);
             e->w[q] = v16_of_bits(i16_or(v16_bits(t), i16_and(v16_bits(x), i16_set1(INT32_MIN))));
@@ -78,7 +77,7 @@ V16_UNROLLED void FN(tanh_stage)(struct FN(chains) *e, const int stage)
 V16_UNROLLED void FN(sigmoid_end)(struct FN(chains) *e, const int from, const int m)
 {
     V16_UNROLL for (int i = from; i < m; i++)
-        e->p[i] = v16_div(v16_set1(1.0f), v16_add(v16_set1(1.0f), e->p[i]));
+        e->p[i] = v16_div(v16_set1(1.0f), e->p[i]);
 }
 
 V16_UNROLLED void FN(negate)(struct FN(chains) *e, const int to, const v16 a0, const v16 a1)

@@ -153,10 +153,6 @@ V16_INLINE i16 i16_shr4(i16 a)
 {
     return (i16) { _mm256_srli_epi32(a.lo, 4), _mm256_srli_epi32(a.hi, 4) };
 }
-V16_INLINE i16 i16_half(i16 a)
-{
-    return (i16) { _mm256_srai_epi32(a.lo, 1), _mm256_srai_epi32(a.hi, 1) };
-}
 
 /* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none),
  * their product at most GEMM_ACC; rows of a tile when there are many, and when there are few

@@ -45,15 +45,6 @@ V16_INLINE i16 v16_round_away(v16 a)
     const __m512 sign = _mm512_and_ps(a, _mm512_set1_ps(-0.0f));
     return _mm512_cvttps_epi32(_mm512_add_ps(a, _mm512_or_ps(sign, _mm512_set1_ps(0x1.fffffep-2f))));
 }
-/* Whole numbers as floats. NaN passes through. */
-#define V16_WHOLES
-typedef v16 w16;
-V16_INLINE w16 v16_whole(v16 a)
-{
-    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-V16_INLINE v16 v16_of_whole(w16 n) { return n; }
-V16_INLINE v16 v16_scale(v16 a, w16 n) { return _mm512_scalef_ps(a, n); }
 V16_INLINE v16 v16_of_int(i16 a) { return _mm512_cvtepi32_ps(a); }
 V16_INLINE i16 i16_set1(int32_t a) { return _mm512_set1_epi32(a); }
 V16_INLINE i16 i16_add(i16 a, i16 b) { return _mm512_add_epi32(a, b); }
@@ -75,7 +66,6 @@ V16_INLINE v16 v16_load_f16(const uint16_t *p)
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *) (const void *) p));
 }
 V16_INLINE i16 i16_shr4(i16 a) { return _mm512_srli_epi32(a, 4); }
-V16_INLINE i16 i16_half(i16 a) { return _mm512_srai_epi32(a, 1); }
 /* Low bytes of the lanes, and bytes as lanes. */
 V16_INLINE void i16_store_bytes(uint8_t *p, i16 a)
 {

@@ -96,7 +96,6 @@ static inline float f16_widened(uint16_t h)
 }
 CALLED v16 v16_load_f16(const uint16_t *p) { v16 r; LANES(r, f, f16_widened(p[l])); return r; }
 CALLED i16 i16_shr4(i16 a) { LANES(a, i, (int32_t) ((uint32_t) a.i[l] >> 4)); return a; }
-CALLED i16 i16_half(i16 a) { LANES(a, i, a.i[l] >> 1); return a; }
 /* Low bytes of the lanes, and bytes as lanes. */
 CALLED void i16_store_bytes(uint8_t *p, i16 a)
 {

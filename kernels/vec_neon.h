@@ -91,8 +91,7 @@ static inline v16 v16_add(v16 a, v16 b) EACH_QUAD(v16, vaddq_f32(a.q[i], b.q[i])
                     EACH_QUAD(i16, vandq_s32(a.q[i], b.q[i])) static inline i16 i16_or(i16 a, i16 b)
                         EACH_QUAD(i16, vorrq_s32(a.q[i], b.q[i])) static inline i16
     i16_shl23(i16 a) EACH_QUAD(i16, vshlq_n_s32(a.q[i], 23)) static inline i16 i16_shr23(i16 a)
-        EACH_QUAD(i16, vshrq_n_s32(a.q[i], 23)) static inline i16 i16_half(i16 a)
-            EACH_QUAD(i16, vshrq_n_s32(a.q[i], 1))
+        EACH_QUAD(i16, vshrq_n_s32(a.q[i], 23))
 static inline i16 v16_round_away(v16 a) EACH_QUAD(i16, vcvtaq_s32_f32(a.q[i]))
 /* The nearest number of f16, as a float. */
 #define V16_ROUNDS_F16

@@ -50,5 +50,4 @@ static inline i16 i16_and(i16 a, i16 b) { return RVV(vand_vv_i32m4)(a, b, ALL); 
 static inline i16 i16_or(i16 a, i16 b) { return RVV(vor_vv_i32m4)(a, b, ALL); }
 static inline i16 i16_shl23(i16 a) { return RVV(vsll_vx_i32m4)(a, 23, ALL); }
 static inline i16 i16_shr23(i16 a) { return RVV(vsra_vx_i32m4)(a, 23, ALL); }
-static inline i16 i16_half(i16 a) { return RVV(vsra_vx_i32m4)(a, 1, ALL); }
 #undef ALL

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* softmax.c - Softmax, LogSoftmax and Hardmax along one axis. Sums run in index order. */
+/* softmax.c - Softmax, LogSoftmax and Hardmax along one axis. Sums run in index order. e^x is
+ * exp_adds_f32's everywhere. */
 #include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
@@ -44,7 +45,7 @@ static void rows_exp(const struct kern *k, float *y, const float *x, size_t m, s
     float top[BLOCK];
     if (n < 2 * BLOCK_ROWS) {
         rows_shift(k, y, x, m, n);
-        k->exp_f32(y, y, m * n);
+        k->exp_adds_f32(y, y, 0, m * n);
         return;
     }
     k->rows_max_f32(top, x, m, n);
@@ -103,7 +104,7 @@ static void slice_shift(const struct kern *k, float *y, const float *x, size_t n
     for (size_t r = 0; r < n; r++) {
         float *o = y + r * inner, *power = t ? t : o;
         k->sub_f32(o, x + r * inner, top, inner);
-        k->exp_f32(power, o, inner);
+        k->exp_adds_f32(power, o, 0, inner);
         k->add_f32(sum, sum, power, inner);
     }
 }
@@ -136,7 +137,7 @@ static void log_rows(const struct kern *k, float *y, const float *x, size_t rows
     for (size_t m; rows; rows -= m, x += m * n, y += m * n) {
         m = rows < rows_at_once(n) ? rows : rows_at_once(n);
         rows_shift(k, y, x, m, n);
-        k->exp_f32(scratch, y, m * n);
+        k->exp_adds_f32(scratch, y, 0, m * n);
         rows_sum(k, sum, scratch, m, n);
         k->log_f32(sum, sum, m);
         for (size_t i = 0; i < m; i++)
@@ -239,7 +240,7 @@ static rill_status softmax_prepare(struct prep *c)
         ? (rows * g->n + 3 * g->inner + (dtype_is_half(t->type) ? total : 0)) * sizeof(float)
         : 0;
     c->args = g;
-    c->kernel = "softmax, exp_f32";
+    c->kernel = "softmax, exp_adds_f32";
     return RILL_OK;
 }
 

@@ -212,6 +212,23 @@ static void accuracy_of(struct check *t, const struct one *f)
                (double) at, f->ulps);
 }
 
+/* As near as exp_f32 where that is not below 2^-125.5, and 0 there. */
+static void exp_adds_check(struct check *t)
+{
+    const float least = -86.99f; /* -125.5 ln2 is -86.9871 */
+    for (size_t i = 0; i <= 11000; i++) {
+        const float x = 0 - (float) i / 100, sum = x + 0.75f;
+        float y;
+        t->new.exp_adds_f32(&y, &x, 0.75f, 1);
+        const double u = ulps_of(y, expl((long double) sum));
+        check_true(t,
+                   sum > least               ? u <= 2
+                       : sum < least - 0.01f ? y == 0
+                                             : y == 0 || u <= 2,
+                   "exp_adds_f32 of %a is %a", (double) sum, (double) y);
+    }
+}
+
 static void edge(struct check *t, const char *name, map1 *f, float x, float want)
 {
     float y;
@@ -224,6 +241,7 @@ void check_accuracy(struct check *t)
     const struct kern *k = &t->new;
     for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
         accuracy_of(t, &ones[i]);
+    exp_adds_check(t);
     static const float odd[] = { 0.0f, -0.0f, 0x1p-149f, -0x1p-149f, 0x1p-126f, 1e-30f };
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         if (!t->flush || i < 2 || i > 3)
