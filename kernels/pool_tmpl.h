@@ -8,6 +8,8 @@ enum {
     FN(POOL_EVEN),
     FN(POOL_EVEN_SOME),
     FN(POOL_FOURS), /* four taps, four places apart, all of which exist */
+    FN(POOL_NEAR),  /* three taps, of which some do not exist; what lies there may be read */
+    FN(POOL_EVEN_NEAR),
     FN(POOL_APART)
 };
 
@@ -43,11 +45,31 @@ V16_UNROLLED void FN(fours_load)(v16 *in, const float *p)
     v16_unzip(b, d, &in[1], &in[3]);
 }
 
+/* Three taps, and `none` instead of those that do not exist. */
+V16_UNROLLED void FN(near_load)(v16 *in, const float *p, const uint32_t *mask, size_t row_vecs,
+                                v16 none, const bool even)
+{
+    if (even)
+        v16_unzip(v16_load(p), v16_load(p + 16), &in[0], &in[1]);
+    in[2] = even ? v16_load_even(p + 2, 0x55555555u) : v16_load(p + 2);
+    V16_UNROLL for (int k = 0; k < 3; k++)
+    {
+        const uint32_t there = mask[(size_t) k * row_vecs];
+        const v16 one = even ? v16_load_even(FN(pool_ones), there)
+                             : v16_load_mask(FN(pool_ones), there);
+        in[k] = v16_pick(v16_lt(v16_set1(0), one), even || k == 2 ? in[k] : v16_load(p + k), none);
+    }
+}
+
 /* The taps of a vector of places, which follow each other; mask: of the first one, `row_vecs` from
  * tap to tap. */
 V16_UNROLLED void FN(pool_taps)(v16 *in, const float *from, const uint32_t *mask, size_t row_vecs,
                                 v16 none, const int op, const int how, const int taps)
 {
+    if (how == FN(POOL_NEAR) || how == FN(POOL_EVEN_NEAR)) {
+        FN(near_load)(in, from, mask, row_vecs, none, how == FN(POOL_EVEN_NEAR));
+        return;
+    }
     if (how == FN(POOL_FOURS)) {
         FN(fours_load)(in, from);
         return;
@@ -217,6 +239,8 @@ V16_UNROLLED size_t FN(pool_column)(float *y, const float *x, const float *count
     SPAN(some_3_##op, op, POOL_SOME, 3)                                                            \
     SPAN(even_some_0_##op, op, POOL_EVEN_SOME, 0)                                                  \
     SPAN(even_some_3_##op, op, POOL_EVEN_SOME, 3)                                                  \
+    SPAN(near_##op, op, POOL_NEAR, 3)                                                              \
+    SPAN(even_near_##op, op, POOL_EVEN_NEAR, 3)                                                    \
     SPAN(fours_##op, op, POOL_FOURS, 4)                                                            \
     SPAN(apart_##op, op, POOL_APART, 0)
 SPANS(POOL_MAX)
@@ -228,7 +252,7 @@ SPANS(POOL_SQUARES)
 /* Of vectors all of whose taps exist, and of others; strides of 1 and 2, by the taps that follow
  * each other (0: others); strides of 4 with as many taps, and all others. */
 struct FN(pool_ways) {
-    FN(pool_span) * whole[2][4], *some[2][4], *fours, *apart;
+    FN(pool_span) * whole[2][4], *some[2][4], *near[2], *fours, *apart;
 };
 #define WAYS(op)                                                                                   \
     [FN(op)] = {                                                                                   \
@@ -237,6 +261,7 @@ struct FN(pool_ways) {
         { { FN(some_0_##op), FN(some_0_##op), FN(some_0_##op), FN(some_3_##op) },                  \
           { FN(even_some_0_##op), FN(even_some_0_##op), FN(even_some_0_##op),                      \
             FN(even_some_3_##op) } },                                                              \
+        { FN(near_##op), FN(even_near_##op) },                                                     \
         FN(fours_##op),                                                                            \
         FN(apart_##op),                                                                            \
     }
@@ -280,8 +305,12 @@ static void FN(pool_run)(float *y, size_t ldy, const float *x, const float *coun
         c->first + (ptrdiff_t) ((n - 1) * c->stride) + (ptrdiff_t) c->n_taps <= (ptrdiff_t) c->n_in;
     /* it may take places again */
     const bool again = all && n >= 16;
+    /* the first vector lacks places on its left alone, where the groups before lie */
+    const bool left = near && taps == 3 && from == 16 && c->first < 0 &&
+        -c->first <= (ptrdiff_t) c->n_in &&
+        c->first + (ptrdiff_t) (15 * c->stride + c->n_taps) <= (ptrdiff_t) c->n_in;
     for (size_t g = 0; g < c->n_groups; g++, y += ldy, x += c->x_group) {
-        some(y, x, count, lines, c, rows, 0, from);
+        (left && g ? w->near[by] : some)(y, x, count, lines, c, rows, 0, from);
         whole(y, x, count, lines, c, rows, from, to);
         if (again) {
             whole(y, x, count, lines, c, rows, n - 16, n);
