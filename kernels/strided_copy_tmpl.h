@@ -93,47 +93,55 @@ static inline void FN(square_turn)(float *y, ptrdiff_t ldy, const float *x, ptrd
 }
 #endif
 
-#define TURN_AHEAD 48 /* columns; no processor sees so many streams by itself */
-static inline void FN(turn_fetch)(const float *x, ptrdiff_t ldx, size_t c, size_t columns)
-{
-    const size_t whole = columns / 16 * 16, at = c + TURN_AHEAD;
-    const float *from =
-        at < whole ? x + (ptrdiff_t) at * ldx : x + (ptrdiff_t) (at % whole) * ldx + 16;
-    for (size_t i = 0; i < 16; i++)
-        __builtin_prefetch(from + (ptrdiff_t) i * ldx);
-}
-
-/* Up to 16 rows of y[r * ldy + c] = x[c * ldx + r]: what lies side by side in x is read together.
- */
-static inline void FN(turn_rows)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx,
-                                 size_t rows, size_t columns)
+/* Up to 16 rows of y[r * ldy + c] = x[c * ldx + r], by fours. */
+static inline void FN(turn_few)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t rows,
+                                size_t columns)
 {
     size_t c = 0, r = 0;
-    for (; rows == 16 && c + 16 <= columns; c += 16) {
-        FN(turn_fetch)(x, ldx, c, columns);
-        FN(square_turn)(y + (ptrdiff_t) c, ldy, x + (ptrdiff_t) c * ldx, ldx);
-    }
     for (; c + 4 <= columns; c += 4)
         for (r = 0; r + 4 <= rows; r += 4)
             FN(quad_turn)
             (y + (ptrdiff_t) r * ldy + (ptrdiff_t) c, ldy, x + (ptrdiff_t) c * ldx + (ptrdiff_t) r,
              ldx);
     for (r = 0; r < rows; r++) {
-        const size_t from = r < rows / 4 * 4 ? c : rows == 16 ? columns / 16 * 16 : 0;
+        const size_t from = r < rows / 4 * 4 ? c : 0;
         FN(move_row)
         (y + (ptrdiff_t) r * ldy + (ptrdiff_t) from, x + (ptrdiff_t) from * ldx + r, columns - from,
          ldx, 1);
     }
 }
 
+/* Rows that are taken together: each line of x is then read for as long as a processor needs to see that
+ * it goes on, and only sixteen are read at a time. */
+#define TURN_ROWS 64
+
+/* Up to TURN_ROWS rows, a multiple of 16. */
+static inline void FN(turn_rows)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t rows,
+                                 size_t columns)
+{
+    const size_t whole = columns / 16 * 16;
+    for (size_t c = 0; c < whole; c += 16)
+        for (size_t r = 0; r < rows; r += 16)
+            FN(square_turn)
+            (y + (ptrdiff_t) r * ldy + (ptrdiff_t) c, ldy, x + (ptrdiff_t) c * ldx + (ptrdiff_t) r,
+             ldx);
+    for (size_t r = 0; r < rows && whole < columns; r += 16)
+        FN(turn_few)
+        (y + (ptrdiff_t) r * ldy + (ptrdiff_t) whole, ldy,
+         x + (ptrdiff_t) whole * ldx + (ptrdiff_t) r, ldx, 16, columns - whole);
+}
+
 /* y[r * ldy + c] = x[c * ldx + r], r < rows, c < columns; y and x apart. */
 static void FN(move_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t rows,
                           size_t columns)
 {
-    for (size_t r = 0, now; r < rows; r += now) {
-        now = rows - r < 16 ? rows - r : 16;
-        FN(turn_rows)(y + (ptrdiff_t) r * ldy, ldy, x + r, ldx, now, columns);
-    }
+    const size_t whole = rows / 16 * 16;
+    for (size_t r = 0; r < whole; r += TURN_ROWS)
+        FN(turn_rows)
+        (y + (ptrdiff_t) r * ldy, ldy, x + r, ldx, whole - r < TURN_ROWS ? whole - r : TURN_ROWS,
+         columns);
+    if (whole < rows)
+        FN(turn_few)(y + (ptrdiff_t) whole * ldy, ldy, x + whole, ldx, rows - whole, columns);
 }
 
 V16_UNROLLED void FN(move_rounded)(float *y, const float *x, const struct kern_strided_copy *m,
