@@ -699,6 +699,7 @@ const struct command cmd_run = {
         "by name) are carried from step\n"
         "to step. Where data decides sizes, plans are made as it comes. Threads share the steps of "
         "a plan: bench --threads.\n"
+        "Arrays have integers of 4 and 2 bits as bytes: i8 or u8, in and out.\n"
         "With --daemon or --socket the model runs in rilld as a stream of its ports, of any type, "
         "on data of whole sequences;\n"
         "what comes is what it gives here.\n"

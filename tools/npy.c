@@ -180,6 +180,13 @@ static void number_put(uint8_t *p, uint64_t v, int bytes)
         p[i] = (uint8_t) (v >> 8 * i);
 }
 
+enum dtype npy_type(enum dtype t)
+{
+    if (t == DTYPE_I4 || t == DTYPE_I2)
+        return DTYPE_I8;
+    return t == DTYPE_U4 || t == DTYPE_U2 ? DTYPE_U8 : t;
+}
+
 size_t npy_header_make(const struct tensor *t, uint8_t ret[NPY_MADE_MAX])
 {
     char shape[200] = "", *text = (char *) ret + 10;

@@ -26,6 +26,8 @@ rill_status npy_header(struct tensor *ret, struct npy_layout *ret_layout, struct
                        const uint8_t *data, size_t n, uint64_t n_file, rill_error *reterr);
 /* Numbers that lie as the file has them are put as rill has them. */
 rill_status npy_settle(const struct tensor *t, const struct npy_layout *layout, rill_error *reterr);
-/* A multiple of 64 bytes. bf16 goes as the bits of uint16, numbers of 4 and 2 bits as bytes. */
+/* What an array has numbers of that type as: those of 4 and 2 bits are bytes. */
+enum dtype npy_type(enum dtype t);
+/* A multiple of 64 bytes. bf16 goes as the bits of uint16. */
 size_t npy_header_make(const struct tensor *t, uint8_t ret[NPY_MADE_MAX]);
 #endif

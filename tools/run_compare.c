@@ -25,10 +25,12 @@ static bool is_exact(enum dtype t)
     return !dtype_is_float(t);
 }
 
-/* Floats of other widths are compared by their numbers. */
+/* Floats of other widths are compared by their numbers, small integers with the bytes that hold
+ * them. */
 static bool shapes_agree(const struct tensor *got, const struct tensor *want, int skip)
 {
-    bool same = (got->type == want->type || (!is_exact(got->type) && !is_exact(want->type))) &&
+    bool same = (want->type == got->type || want->type == npy_type(got->type) ||
+                 (!is_exact(got->type) && !is_exact(want->type))) &&
         want->rank == got->rank + skip;
     for (int i = 0; same && i < got->rank; i++)
         same = got->dim[i] == want->dim[i + skip];

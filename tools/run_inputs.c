@@ -264,24 +264,52 @@ static const struct tensor *half_taken(const struct fact *f, const struct tensor
     return f->type == DTYPE_F32 ? half_widened(a, t) : t;
 }
 
+static const char *input_file(const struct run_inputs *in, const struct tensor *given)
+{
+    for (uint32_t i = 0; i < in->given.n; i++)
+        if (in->given.list[i].t == given)
+            return in->files[i];
+    return "";
+}
+
+/* Numbers of 4 and 2 bits come as bytes, which they lie in anyhow. */
+static rill_status small_taken(const struct run_inputs *in, const struct wire *w, struct arena *a,
+                               const struct tensor **t, rill_error *err)
+{
+    const enum dtype type = w->fact.type;
+    const int bits = type == DTYPE_I4 || type == DTYPE_U4 ? 4 : 2;
+    const int64_t least = npy_type(type) == DTYPE_I8 ? -(1 << (bits - 1)) : 0,
+                  most = least + (1 << bits) - 1;
+    if ((*t)->type == type || (*t)->type != npy_type(type))
+        return RILL_OK;
+    for (int64_t i = 0; i < tensor_count(*t); i++) {
+        const int64_t v = tensor_get_i64(*t, (*t)->data, i);
+        if (v < least || v > most)
+            return err_set(err, RILL_INVALID, "input '%.80s': %.200s has %lld, which is no %s",
+                           w->name, input_file(in, *t), (long long) v, dtype_name(type));
+    }
+    struct tensor *small = arena_copy(a, *t, sizeof **t);
+    if (!small)
+        return no_memory(err);
+    small->type = type;
+    *t = small;
+    return RILL_OK;
+}
+
 static rill_status input_wrong(const struct run_inputs *in, const struct graph *g,
                                const struct wire *w, const struct tensor *t, rill_error *err)
 {
     const struct tensor *given = npz_find(&in->given, w->name);
     char fact[160], have[160], hint[100] = "";
     struct fact own;
-    const char *file = "";
-    for (uint32_t i = 0; i < in->given.n; i++)
-        if (in->given.list[i].t == given)
-            file = in->files[i];
     fact_print(&w->fact, fact, sizeof fact);
     fact_of_tensor(&own, g->dims, given);
     own.value = NULL;
     fact_print(&own, have, sizeof have);
     if (t->type == w->fact.type && w->fact.rank >= 0 && t->rank && tensor_fits(&w->fact, t, 1))
         snprintf(hint, sizeof hint, ", one for each of --steps %lld", (long long) t->dim[0]);
-    return err_set(err, RILL_INVALID, "input '%.80s' is %s; %.200s has %s%s", w->name, fact, file,
-                   have, hint);
+    return err_set(err, RILL_INVALID, "input '%.80s' is %s; %.200s has %s%s", w->name, fact,
+                   input_file(in, given), have, hint);
 }
 
 rill_status run_input_at(struct run_inputs *in, const struct graph *g, uint32_t k, int64_t step,
@@ -293,6 +321,7 @@ rill_status run_input_at(struct run_inputs *in, const struct graph *g, uint32_t 
         return random_tensor(in, g, w, a, ret, reterr);
     if (!(t = half_taken(&w->fact, given, a)))
         return no_memory(reterr);
+    TRY(small_taken(in, w, a, &t, reterr));
     bool stacked = in->steps > 1 && t->rank && t->dim[0] == in->steps &&
         tensor_fits(&w->fact, t, 1) && w->fact.rank >= 0;
     if (t->type != w->fact.type || !(stacked || tensor_fits(&w->fact, t, 0)))

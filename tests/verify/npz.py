@@ -133,6 +133,39 @@ def halves(folder):
         check(r.returncode == code, "compared: " + r.stdout + r.stderr)
 
 
+def small(folder):
+    """Integers of 4 and 2 bits are bytes in files."""
+    model, out = os.path.join(folder, "small"), os.path.join(folder, "small.npz")
+    os.mkdir(model)
+    for kind, byte, holds, not_held in ("u4", "|u1", (0, 15, 7, 8), (16, 255)), ("i4", "|i1", (0, -8, 7, -1), (8, -9)), ("u2", "|u1", (0, 3, 1, 2), (4, 255)), ("i2", "|i1", (0, -2, 1, -1), (2, -3)):
+        with open(os.path.join(model, "graph.nnef"), "w") as f:
+            f.write("version 1.0; extension tract_registry tract_core; graph g(x) -> (y, z) { x = tract_core_external(shape = [4], datum_type = '%s');"
+                    "z = tract_core_cast(x, to = 'f32'); y = rill_op('Cast', inputs = [z], attributes = [('to', '%s')]); }" % (kind, kind))
+        array = lambda v, as_byte=byte: npy([], "(4,)").replace(b"<f4", as_byte.encode()) + struct.pack("4b" if as_byte == "|i1" else "4B", *v)  # noqa: E731
+        go = lambda v, *more: subprocess.run([RILL, "run", model, "--input", "x=" + v, *more], capture_output=True, text=True)  # noqa: E731
+        path = os.path.join(folder, "small.npy")
+        with open(path, "wb") as f:
+            f.write(array(holds))
+        r = go(path, "--out", out)
+        check(r.returncode == 0 and values(out)["y"] == struct.pack("4b" if byte == "|i1" else "4B", *holds), kind + ": " + r.stdout + r.stderr)
+        check(struct.unpack("<4f", values(out)["z"]) == holds, kind + " as numbers")
+        r = go(path, "--compare", out)
+        check(r.returncode == 0 and "2 passed" in r.stdout, kind + " compared: " + r.stdout + r.stderr)
+        with open(out, "wb") as f:
+            f.write(zipped([("y.npy", array([holds[0], holds[1], holds[2], holds[2]]))]))
+        r = go(path, "--compare", out)
+        check(r.returncode == 1 and "at [3] is %d, the reference %d" % (holds[3], holds[2]) in r.stdout, kind + " that differs: " + r.stdout + r.stderr)
+        for v in not_held:
+            with open(path, "wb") as f:
+                f.write(array([0, v, 0, 0]))
+            r = go(path)
+            check(r.returncode == 3 and "small.npy has %d, which is no %s" % (v, kind) in r.stderr, "%s of %d: %s" % (kind, v, r.stderr))
+        with open(path, "wb") as f:
+            f.write(array([0] * 4, "|b1"))
+        r = go(path)
+        check(r.returncode == 3 and "small.npy has bool[4]" in r.stderr, kind + " of bools: " + r.stderr)
+
+
 def odd_references(folder):
     """No number is like another one, and nothing is near what is infinite."""
     out = os.path.join(folder, "nan.npz")
@@ -255,6 +288,7 @@ with tempfile.TemporaryDirectory() as folder:
         back(folder)
         ordered(folder)
         halves(folder)
+        small(folder)
         odd_references(folder)
         begun(folder)
         numpys(folder)
