@@ -93,12 +93,13 @@ typedef enum rill_type {
 
 /* What a port carries, from model.conf; decides what a client does with it. */
 typedef enum rill_port_kind {
-    RILL_PORT_TENSOR,    /* numbers of no declared meaning */
-    RILL_PORT_AUDIO,     /* samples, full scale is +-1.0 */
-    RILL_PORT_VAD,       /* one speech probability (0..1) a frame */
-    RILL_PORT_KEYWORD,   /* one probability (0..1) per word a frame */
-    RILL_PORT_CTC,       /* one score per token a frame, one of them for the blank */
-    RILL_PORT_TRANSDUCER /* what the encoder of a transducer gives */
+    RILL_PORT_TENSOR,     /* numbers of no declared meaning */
+    RILL_PORT_AUDIO,      /* samples, full scale is +-1.0 */
+    RILL_PORT_VAD,        /* one speech probability (0..1) a frame */
+    RILL_PORT_KEYWORD,    /* one probability (0..1) per word a frame */
+    RILL_PORT_CTC,        /* one score per token a frame, one of them for the blank */
+    RILL_PORT_TRANSDUCER, /* what the encoder of a transducer gives */
+    RILL_PORT_ATTENTION   /* what the encoder of an attention decoder gives */
 } rill_port_kind;
 
 typedef struct rill_port {
@@ -498,6 +499,8 @@ typedef enum rill_units {
 
 /* How a port is read: what model.conf says, or what it would say. Strings are only read while a
  * sink is made. 0 and NULL mean what the comment says; rill_sink_defaults fills all of it. */
+struct rill_attention; /* the networks of an attention decoder */
+
 typedef struct rill_sink_opts {
     uint32_t struct_bytes;
     rill_port_kind kind;
@@ -544,6 +547,11 @@ typedef struct rill_sink_opts {
     const char *pieces;   /* "PIECE SCORE" a line, of a vocabulary: how words are cut into tokens;
                              NULL: into as few as possible */
     const char *lm;       /* an ARPA file of n-grams of tokens */
+    /* attention: rill_sink_defaults has them. The nets are the model's, which the sink keeps */
+    const struct rill_attention *nets;
+    uint32_t bos, eos;       /* tokens before the first one and behind the last one */
+    uint32_t update_frames;  /* the text is found anew every so many frames; 0: 24 */
+    float tokens_per_second; /* the most, of what was heard; 0: 6.5 */
 } rill_sink_opts;
 
 #define RILL_BEAM_MAX 64

@@ -39,6 +39,11 @@ rill_model *rill_model_free(rill_model *m)
         m->part = part->next_part;
         rill_model_free(part);
     }
+    while (m->open_nets) {
+        struct open_net *net = m->open_nets;
+        m->open_nets = net->next;
+        net->free(net);
+    }
     if (m->late)
         m->stages->late_free(m->late);
     lock_free(m->planning);

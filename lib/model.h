@@ -6,6 +6,7 @@
 #include "engine/base/lock.h"
 #include "engine/rewrite/pass.h"
 #include "models/conf.h"
+#include "models/open_net.h"
 
 #include <stdatomic.h>
 
@@ -25,6 +26,7 @@ struct model_port {
     rill_sink_opts sink;
     struct part_file decoder,
         joiner; /* of a transducer; sink.decoder and sink.joiner are NULL here */
+    struct rill_attention attention; /* of an attention decoder; sink.nets is NULL here */
 };
 
 /* The model after a transform. */
@@ -80,7 +82,8 @@ struct rill_model {
     uint32_t n_compiled_inputs, n_compiled_outputs; /* in inputs and outputs */
     /* first of the networks beside the pipeline, which are this one's; NULL: none */
     rill_model *part;
-    rill_model *next_part; /* of the model that has this one as a part */
+    rill_model *next_part;      /* of the model that has this one as a part */
+    struct open_net *open_nets; /* first of those that run in sinks, which are this one's */
 };
 
 /* An empty model with one reference; NULL: out of memory. */

@@ -11,6 +11,7 @@
 #include "models/port_kinds.h"
 #include "models/recogniser/recogniser.h"
 #include "lib/cut.h"
+#include "lib/open_net.h"
 #include "lib/part.h"
 #include "lib/pipeline.h"
 #include "models/tokens.h"
@@ -79,8 +80,36 @@ static rill_status part_read(struct opening *o, const char *file, struct part_fi
                        o->err);
 }
 
+/* One whose sizes are open, for a sink. */
+static rill_status open_net_read(struct opening *o, const char *file, struct open_net **ret)
+{
+    struct arena bytes = { 0 };
+    const uint8_t *data;
+    size_t n;
+    if (!file)
+        return RILL_OK;
+    rill_status s = folder_read(&o->folder, file, &bytes, PART_FILE_BYTES_MAX, &data, &n, o->err);
+    if (s == RILL_OK)
+        s = open_net_new(ret, file, data, n, o->err);
+    arena_drop(&bytes);
+    TRY(s);
+    (*ret)->next = o->model->open_nets;
+    o->model->open_nets = *ret;
+    return RILL_OK;
+}
+
+static rill_status attention_fill(struct opening *o, const struct conf_port *p,
+                                  struct rill_attention *ret)
+{
+    TRY(open_net_read(o, p->adapter_file, &ret->adapter));
+    TRY(open_net_read(o, p->cross_kv_file, &ret->cross_kv));
+    return open_net_read(o, p->decoder_file, &ret->decoder);
+}
+
 static rill_status parts_fill(struct opening *o, const struct conf_port *p, struct model_port *ret)
 {
+    if (p->kind == RILL_PORT_ATTENTION)
+        return attention_fill(o, p, &ret->attention);
     TRY(part_read(o, p->decoder_file, &ret->decoder));
     TRY(part_read(o, p->joiner_file, &ret->joiner));
     return parts_add(o, ret);

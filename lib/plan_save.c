@@ -79,8 +79,14 @@ rill_status rill_plan_save(const rill_plan *p, const char *path, rill_error *ret
             reterr, RILL_UNSUPPORTED,
             "data decides sizes of this model: its plans are made as it runs, and cannot "
             "be compiled");
-    struct record parts[PLANFILE_PARTS] = { 0 }, data = { 0 };
     const struct graph *g = &p->settled.g;
+    for (uint32_t i = 0; p->model->outputs && i < g->n_outputs; i++)
+        if (p->model->outputs[i].kind == RILL_PORT_ATTENTION)
+            return err_set(reterr, RILL_UNSUPPORTED,
+                           "output %u is read by an attention decoder, whose plans are made as its "
+                           "text grows, and cannot be compiled",
+                           i);
+    struct record parts[PLANFILE_PARTS] = { 0 }, data = { 0 };
     model_file_write(&parts[PLANFILE_MODEL], p->model, g->n_inputs - p->pgraph.has_clock,
                      g->n_outputs);
     rill_status s = stream_write(&parts[PLANFILE_STREAM], p, reterr);

@@ -68,6 +68,8 @@ static const struct key keys[] = {
     { "output.", "labels", VALUE_TEXT, offsetof(struct conf_port, tokens_file) },
     { "output.", "decoder", VALUE_TEXT, offsetof(struct conf_port, decoder_file) },
     { "output.", "joiner", VALUE_TEXT, offsetof(struct conf_port, joiner_file) },
+    { "output.", "adapter", VALUE_TEXT, offsetof(struct conf_port, adapter_file) },
+    { "output.", "cross_kv", VALUE_TEXT, offsetof(struct conf_port, cross_kv_file) },
     { "output.", "late_frames", VALUE_U32, offsetof(struct conf_port, late_frames) },
     { "output.", "hotwords", VALUE_TEXT, offsetof(struct conf_port, hotwords_file) },
     { "output.", "pieces", VALUE_TEXT, offsetof(struct conf_port, pieces_file) },
@@ -89,6 +91,10 @@ static const struct key keys[] = {
     { "output.", "confidence", VALUE_UNIT, SINK(confidence) },
     { "output.", "max_tokens", VALUE_U32, SINK(max_tokens) },
     { "output.", "max_symbols", VALUE_U32, SINK(max_symbols) },
+    { "output.", "bos", VALUE_U32, SINK(bos) },
+    { "output.", "eos", VALUE_U32, SINK(eos) },
+    { "output.", "update_frames", VALUE_U32, SINK(update_frames) },
+    { "output.", "tokens_per_second", VALUE_REAL, SINK(tokens_per_second) },
     { "output.", "threshold", VALUE_SHARE, SINK(threshold) },
     { "output.", "smooth_frames", VALUE_U32, SINK(smooth_frames) },
     { "output.", "patience_frames", VALUE_U32, SINK(patience_frames) },
@@ -117,8 +123,10 @@ static const struct range {
     uint32_t least, most;
 } ranges[] = {
     { "beam", 1, RILL_BEAM_MAX },
+    { "bos", 0, SINK_TOKEN_NUMBER_MAX },
     { "debounce_ms", 0, SINK_MS_MAX },
     { "endpoint_frames", 1, SINK_FRAMES_MAX },
+    { "eos", 0, SINK_TOKEN_NUMBER_MAX },
     { "hangover_ms", 0, SINK_MS_MAX },
     { "late_frames", 0, INT32_MAX },
     { "max_symbols", 1, SINK_SYMBOLS_MAX },
@@ -131,6 +139,7 @@ static const struct range {
     { "sample_rate", 1, UINT32_MAX },
     { "smooth_frames", 1, SINK_FRAMES_MAX },
     { "threads", 1, CREW_THREADS_MAX },
+    { "update_frames", 1, SINK_FRAMES_MAX },
 };
 
 struct conf_reading {

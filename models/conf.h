@@ -7,13 +7,12 @@
  *                           recurrent_weights = auto | f32 | i16 (docs/transforms.md)
  *                           first_pulse = whole | short | FRAMES
  *   [input.NAME]
- *   [output.NAME]           kind = audio | vad | keyword | ctc | transducer | tensor, and how it is
- *                           read (docs/sinks.md)
- *   [options]               numbers, true or false, by the names that graph.nnef asks for
- *   [vad]                   threshold, release, hangover_ms
- *   [recogniser]            encoder, decoder, joiner, network, tokens, precision (docs/sinks.md)
- *   [archive.FILE]          url, sha256, bytes, from: a .tar, .tar.gz or .tar.bz2 of weights
- *   [weights.FILE]          url, sha256, bytes, from; or archive, member, sha256, bytes */
+ *   [output.NAME]           kind = audio | vad | keyword | ctc | transducer | attention | tensor,
+ * and how it is read (docs/sinks.md) [options]               numbers, true or false, by the names
+ * that graph.nnef asks for [vad]                   threshold, release, hangover_ms [recogniser]
+ * encoder, decoder, joiner, network, tokens, precision (docs/sinks.md) [archive.FILE]          url,
+ * sha256, bytes, from: a .tar, .tar.gz or .tar.bz2 of weights [weights.FILE]          url, sha256,
+ * bytes, from; or archive, member, sha256, bytes */
 #ifndef RILL_MODELS_CONF_H
 #define RILL_MODELS_CONF_H
 #include "engine/base/arena.h"
@@ -44,7 +43,9 @@ struct conf_port {
     rill_port_kind kind;
     rill_sink_opts sink;     /* of outputs; kind and tokens are the caller's to fill */
     const char *tokens_file; /* NULL: none */
-    const char *decoder_file, *joiner_file, *hotwords_file, *pieces_file, *lm_file; /* NULL: none */
+    /* NULL: none */
+    const char *decoder_file, *joiner_file, *hotwords_file, *pieces_file, *lm_file, *adapter_file,
+        *cross_kv_file;
     uint32_t late_frames; /* by which the network gives them later than its graph shows */
 };
 

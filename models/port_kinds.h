@@ -14,7 +14,8 @@
     X(VAD, vad)                                                                                    \
     X(KEYWORD, keyword)                                                                            \
     X(CTC, ctc)                                                                                    \
-    X(TRANSDUCER, transducer)
+    X(TRANSDUCER, transducer)                                                                      \
+    X(ATTENTION, attention)
 
 enum {
 #define X(kind, name) PORT_KIND_##kind,

@@ -7,5 +7,6 @@
 #define SINK_FRAMES_MAX 4096 /* smoothed, or waited for */
 #define SINK_TOKENS_MIN 4    /* of one text */
 #define SINK_TOKENS_MAX 4096
+#define SINK_TOKEN_NUMBER_MAX 65535
 #define SINK_SYMBOLS_MAX 16 /* of one frame */
 #endif

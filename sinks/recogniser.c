@@ -185,7 +185,7 @@ static void words_cut(rill_sink *s, bool must)
     struct recogniser *r = s->state;
     uint32_t best = r->search->best(r), all = hyp_tokens_read(r, best),
              n = text_whole_words(&r->text, r->hyp_tokens, all, r->search->may_continue(r, best));
-    n = n || !must ? n : all;
+    n = (n || !must) && !r->search->is_whole ? n : all;
     final_make(s, best, n);
     r->search->keep(r, best, n);
     partial_forget(r);

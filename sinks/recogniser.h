@@ -24,6 +24,7 @@ struct recogniser_search {
     bool (*may_continue)(const void *state, uint32_t hyp);
     /* Keeps this hypothesis alone, without its first n tokens. */
     void (*keep)(void *state, uint32_t hyp, uint32_t n);
+    bool is_whole; /* what was heard is one text, which is cut as a whole */
 };
 
 struct recogniser {

@@ -29,7 +29,7 @@ struct sink_kind {
 };
 
 /* Every kind: sink_NAME in NAME.c. */
-#define SINK_KIND_EACH(X) X(ctc) X(keyword) X(transducer) X(vad)
+#define SINK_KIND_EACH(X) X(attention) X(ctc) X(keyword) X(transducer) X(vad)
 
 #define X(name) extern const struct sink_kind sink_##name;
 SINK_KIND_EACH(X)

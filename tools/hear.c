@@ -15,7 +15,7 @@
 
 static bool is_words(rill_port_kind kind)
 {
-    return kind == RILL_PORT_CTC || kind == RILL_PORT_TRANSDUCER;
+    return kind == RILL_PORT_CTC || kind == RILL_PORT_TRANSDUCER || kind == RILL_PORT_ATTENTION;
 }
 
 static bool is_kind(const rill_port *p, rill_port_kind kind)

@@ -42,8 +42,9 @@ static void recogniser_name(FILE *to, const char *name, const struct model_conf 
 {
     bool words = false;
     for (unsigned i = 0; i < conf->n_ports; i++)
-        words |=
-            conf->ports[i].kind == RILL_PORT_CTC || conf->ports[i].kind == RILL_PORT_TRANSDUCER;
+        words |= conf->ports[i].kind == RILL_PORT_CTC ||
+            conf->ports[i].kind == RILL_PORT_TRANSDUCER ||
+            conf->ports[i].kind == RILL_PORT_ATTENTION;
     if (words)
         fprintf(to, "  %-19s %s\n", name, conf->info.summary);
 }

@@ -7,17 +7,17 @@
 
 bool port_is_recogniser(rill_port_kind kind)
 {
-    return kind == RILL_PORT_CTC || kind == RILL_PORT_TRANSDUCER;
+    return kind == RILL_PORT_CTC || kind == RILL_PORT_TRANSDUCER || kind == RILL_PORT_ATTENTION;
 }
 
-bool lane_sinks_have_transducer(const struct lane_model *m)
+bool lane_sinks_have(const struct lane_model *m, rill_port_kind kind)
 {
     rill_sink_opts o = { .struct_bytes = sizeof o };
     for (unsigned i = 0; i < m->n_sink_ports; i++)
-        if (m->sink_ports[i].kind == RILL_PORT_TRANSDUCER)
+        if (m->sink_ports[i].kind == kind)
             return true;
     return m->words_plan && rill_sink_defaults(&o, m->words_plan, m->words_port, NULL) == RILL_OK &&
-        o.kind == RILL_PORT_TRANSDUCER;
+        o.kind == kind;
 }
 
 static bool sink_add(struct lane_sinks *h, const struct sink_port *p, bool wanted,

@@ -48,7 +48,7 @@ struct lane_sinks_opts {
 };
 
 struct lane_model;
-bool lane_sinks_have_transducer(const struct lane_model *m);
+bool lane_sinks_have(const struct lane_model *m, rill_port_kind kind);
 /* False without memory. */
 bool lane_sinks_make(struct lane_sinks *h, const struct lane_model *m,
                      const struct lane_sinks_opts *w);

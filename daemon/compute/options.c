@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define OF(kind) (1u << (kind))
-#define OF_TEXT (OF(RILL_PORT_CTC) | OF(RILL_PORT_TRANSDUCER))
+#define OF_TEXT (OF(RILL_PORT_CTC) | OF(RILL_PORT_TRANSDUCER) | OF(RILL_PORT_ATTENTION))
 #define OF_SPEECH (OF_TEXT | OF(RILL_PORT_VAD))
 #define MS_MAX 3600000
 

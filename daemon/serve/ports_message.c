@@ -3,9 +3,13 @@
 #include "daemon/serve/session_ports.h"
 
 static const char *const kind_names[] = {
-    [RILL_PORT_TENSOR] = "tensor", [RILL_PORT_AUDIO] = "audio",
-    [RILL_PORT_VAD] = "vad",       [RILL_PORT_KEYWORD] = "keyword",
-    [RILL_PORT_CTC] = "ctc",       [RILL_PORT_TRANSDUCER] = "transducer",
+    [RILL_PORT_TENSOR] = "tensor",
+    [RILL_PORT_AUDIO] = "audio",
+    [RILL_PORT_VAD] = "vad",
+    [RILL_PORT_KEYWORD] = "keyword",
+    [RILL_PORT_CTC] = "ctc",
+    [RILL_PORT_TRANSDUCER] = "transducer",
+    [RILL_PORT_ATTENTION] = "attention",
 };
 
 /* The protocol's numbers are those of rill.h and one. */

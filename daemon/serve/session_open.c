@@ -296,7 +296,15 @@ static const char *model_refuse(struct session *s, Rill__Code *code, char text[5
     if (s->model->lane.audio_in < 0)
         return s->model->lane.audio_error;
     *code = RILL__CODE__BAD_ARG;
-    if (options_want_transducer(&s->options) && !lane_sinks_have_transducer(&s->model->lane)) {
+    if (s->live && lane_sinks_have(&s->model->lane, RILL_PORT_ATTENTION)) {
+        snprintf(text, 512,
+                 "model '%.60s' has an attention decoder, which plans as its text grows and keeps "
+                 "no time: it cannot be live; open it with pace FILE",
+                 s->model->name);
+        return text;
+    }
+    if (options_want_transducer(&s->options) &&
+        !lane_sinks_have(&s->model->lane, RILL_PORT_TRANSDUCER)) {
         snprintf(text, 512,
                  "model '%.60s' has no transducer, which hotwords, an lm and a blank penalty are "
                  "for; leave these options out, or open a transducer",

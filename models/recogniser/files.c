@@ -125,7 +125,7 @@ static rill_status role_missing(const struct recogniser *r, enum role role)
                    "its %s is missing: expected a file %s; there is %.100s. A recogniser is "
                    "encoder*.onnx, decoder*.onnx, joiner*.onnx and tokens.txt, or ctc*.onnx (or "
                    "model*.onnx) and tokens.txt; decoders of whole utterances (Whisper, "
-                   "Moonshine, paraformer) are not taken",
+                   "paraformer, Moonshine that does not stream) are not taken",
                    role_names[role], pattern[role], onnx_names(r));
 }
 

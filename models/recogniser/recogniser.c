@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/recogniser/recogniser.h"
 #include "models/recogniser/internal.h"
+#include "models/recogniser/moonshine.h"
 #include "models/tokens.h"
 
 #include <string.h>
@@ -113,19 +114,23 @@ static rill_status own_conf(struct recogniser *r, const char **ret)
     return RILL_OK;
 }
 
-static rill_status texts_put(struct recogniser *r, const char *own)
+/* tokens: NULL where the folder's file is what it should be. */
+static rill_status texts_put(struct recogniser *r, const char *own, const char *graph,
+                             const char *conf, const char *tokens)
 {
     uint32_t n = 0, at = 0;
     const struct folder_file *old = r->folder->built_in;
-    const char *graph = recogniser_graph(r), *conf = recogniser_conf(r);
     while (old && old[n].name)
         n++;
-    struct folder_file *list = arena_array(r->arena, struct folder_file, n + 3u);
+    struct folder_file *list = arena_array(r->arena, struct folder_file, n + 4u);
     const char *whole = conf ? arena_printf(r->arena, "%s" CONF_OWN "\n%s", conf, own) : NULL;
     if (!list || !graph || !whole)
         return err_set(r->err, RILL_NOMEM, "out of memory");
     list[at++] = (struct folder_file) { "model.conf", (const uint8_t *) whole, strlen(whole) };
     list[at++] = (struct folder_file) { "graph.nnef", (const uint8_t *) graph, strlen(graph) };
+    if (tokens)
+        list[at++] =
+            (struct folder_file) { MOONSHINE_TOKENS, (const uint8_t *) tokens, strlen(tokens) };
     for (uint32_t i = 0; i < n; i++)
         list[at++] = old[i];
     r->folder->built_in = list;
@@ -134,8 +139,12 @@ static rill_status texts_put(struct recogniser *r, const char *own)
 
 static rill_status read(struct recogniser *r)
 {
-    const char *own;
+    const char *own, *graph, *conf, *tokens;
     TRY(own_conf(r, &own));
+    if (moonshine_is(r)) {
+        TRY(moonshine_read(r, &graph, &conf, &tokens));
+        return texts_put(r, own, graph, conf, tokens);
+    }
     if (!is_named(r, r->tokens_name))
         return err_set(r->err, RILL_IO,
                        "%s is missing: expected encoder*.onnx, decoder*.onnx, joiner*.onnx (or "
@@ -144,7 +153,7 @@ static rill_status read(struct recogniser *r)
     TRY(recogniser_files(r));
     TRY(recogniser_kind_find(r));
     TRY(tokens_check(r));
-    return texts_put(r, own);
+    return texts_put(r, own, recogniser_graph(r), recogniser_conf(r), NULL);
 }
 
 rill_status recogniser_folder(struct folder *f, struct arena *a, rill_error *reterr)
@@ -153,7 +162,7 @@ rill_status recogniser_folder(struct folder *f, struct arena *a, rill_error *ret
     if (folder_has(f, "graph.nnef"))
         return RILL_OK;
     TRY(folder_list(f, a, &r.names, &r.n_names, reterr));
-    if (!has_network(&r))
+    if (!has_network(&r) && !moonshine_is(&r))
         return RILL_OK;
     rill_status s = read(&r);
     return s == RILL_OK ? s : err_prefix(reterr, s, "there is no graph.nnef; as a recogniser");

@@ -184,7 +184,7 @@ def conf_names(line):
 SPOILED = [
     (remove("decoder"), "its decoder is missing: expected a file decoder*.onnx"),
     (remove("joiner"), "its joiner is missing: expected a file joiner*.onnx"),
-    (remove("joiner"), "decoders of whole utterances (Whisper, Moonshine, paraformer) are not taken"),
+    (remove("joiner"), "decoders of whole utterances (Whisper, paraformer, Moonshine that does not stream) are not taken"),
     (remove("encoder"), "its encoder is missing: expected a file encoder*.onnx"),
     (remove("tokens"), "there is no graph.nnef; as a recogniser: tokens.txt is missing: expected encoder*.onnx"),
     (swap, "encoder-epoch-99-avg-1-chunk-16-left-64.onnx: its metadata have no model_type; encoders that are known: zipformer2"),
