@@ -125,6 +125,24 @@ static const struct dim *dim_quotient(struct dims *ds, const struct dim *a, cons
     return dim_mul_int(ds, q, k) == a ? q : NULL;
 }
 
+/* Strikes the size out of left[0..*m), or the factors of one that is a product; what is not there
+ * is a factor of *whole. */
+static void size_strike(struct dims *ds, const struct dim *size, const struct dim **left, int *m,
+                        const struct dim **whole)
+{
+    const struct dim_parts x = dim_parts(size);
+    int k = 0;
+    while (k < *m && left[k] != size)
+        k++;
+    if (k < *m)
+        left[k] = left[--*m];
+    else if (x.form != DIM_FORM_PRODUCT)
+        *whole = dim_mul(ds, *whole, size);
+    else
+        for (unsigned i = 0; i < x.n; i++)
+            size_strike(ds, x.arg[i], left, m, whole);
+}
+
 /* The size that -1 stands for: what is left of the volume once sizes that stand on both sides are
  * struck out. */
 static const struct dim *reshape_rest(struct infer *c, const struct fact *x,
@@ -135,15 +153,8 @@ static const struct dim *reshape_rest(struct infer *c, const struct fact *x,
     for (int i = 0; i < n; i++)
         if (i != hole)
             left[m++] = shape[i];
-    for (int i = 0; i < x->rank; i++) {
-        int k = 0;
-        while (k < m && left[k] != x->shape[i])
-            k++;
-        if (k < m)
-            left[k] = left[--m];
-        else
-            whole = dim_mul(c->dims, whole, x->shape[i]);
-    }
+    for (int i = 0; i < x->rank; i++)
+        size_strike(c->dims, x->shape[i], left, &m, &whole);
     for (int i = 0; i < m; i++)
         rest = dim_mul(c->dims, rest, left[i]);
     return (q = dim_quotient(c->dims, whole, rest));

@@ -3,7 +3,10 @@
 #include "engine/graph/control.h"
 #include "engine/rewrite/declutter/passes.h"
 #include "engine/rewrite/pass.h"
+#include "pulse/cut_tables.h"
 #include "tests/pulse/oracle.h"
+
+#include <math.h>
 
 enum { WIDTH = 4 };
 
@@ -276,6 +279,50 @@ static void started(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Add", "", x, y));
 }
 
+/* ---- a table of distances that the length cuts ---- */
+
+#define TABLE_MOST 32 /* frames that it is for */
+
+/* Attention to 4 frames before and its own, biased by rows of a table of 2 * TABLE_MOST - 1
+ * distances, of which those that a sequence has are cut out and picked at i - j + S - 1. */
+struct cut_table {
+    bool flat, turned; /* picked at places in one row; cut before it was turned */
+};
+
+static uint32_t cut_rows(struct gb *b, const struct cut_table *c, uint32_t n)
+{
+    const uint32_t from = GB(b, "Sub", "", gb_ints(b, TABLE_MOST), n),
+                   to = GB(b, "Add", "", n, gb_ints(b, TABLE_MOST - 1));
+    if (!c->turned)
+        return GB(b, "Slice", "", gb_weights(b, 2, 2 * TABLE_MOST - 1, 1), from, to, gb_ints(b, 0));
+    return gb_transpose(b,
+                        GB(b, "Slice", "", gb_weights(b, 2, 1, 2 * TABLE_MOST - 1), from, to,
+                           gb_ints(b, 1)),
+                        "1,0");
+}
+
+static void cut_table(struct gb *b, const void *ctx)
+{
+    const struct cut_table *c = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    uint32_t n = GB(b, "Slice", "", GB(b, "Shape", "", x), gb_ints(b, 1), gb_ints(b, 2));
+    uint32_t i =
+        GB(b, "Range", "", gb_int(b, 0), GB(b, "Squeeze", "", n, gb_ints(b, 0)), gb_int(b, 1));
+    uint32_t d = GB(b, "Sub", "", GB(b, "Unsqueeze", "", i, gb_ints(b, 1)),
+                    GB(b, "Unsqueeze", "", i, gb_ints(b, 0)));
+    uint32_t at = GB(b, "Sub", "", GB(b, "Add", "", d, n), gb_ints(b, 1));
+    at = c->flat ? GB(b, "Reshape", "", at, gb_ints(b, -1)) : at;
+    uint32_t bias = GB(b, "Gather", "axis=0", cut_rows(b, c, n), at);
+    if (c->flat)
+        bias = GB(b, "Reshape", "", bias, GB(b, "Concat", "axis=0", n, n, gb_ints(b, -1)));
+    uint32_t seen = GB(b, "And", "", GB(b, "GreaterOrEqual", "", d, gb_int(b, 0)),
+                       GB(b, "Less", "", d, gb_int(b, 5)));
+    uint32_t scores = GB(b, "MatMul", "", x, gb_transpose(b, x, "0,2,1"));
+    scores = GB(b, "Add", "", scores, gb_transpose(b, bias, "2,0,1"));
+    scores = GB(b, "Where", "", seen, scores, gb_scalar(b, -INFINITY));
+    gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", scores), x));
+}
+
 /* ---- which ---- */
 
 struct habit {
@@ -298,6 +345,13 @@ struct habit {
 #define RESIZES                                                                                    \
     {                                                                                              \
         "resizes", false, graph_with_resizes_recognised                                            \
+    }
+#define TABLES                                                                                     \
+    {                                                                                              \
+        { "peepholes", true, graph_with_peepholes },                                               \
+        {                                                                                          \
+            "tables-whole", true, graph_with_tables_whole                                          \
+        }                                                                                          \
     }
 #define LOOPS                                                                                      \
     {                                                                                              \
@@ -332,6 +386,9 @@ static const struct habit habits[] = {
     { "the frame 2 behind, the last at the end", clamped, (const struct clamped[]) { { 2, 0, false, true } }, NULL, { COPIES }, 0 },
     { "two more frames than there are, clipped", clamped, (const struct clamped[]) { { -1, 2, true, true } }, NULL, { COPIES }, 0 },
     { "rows of a table over rows that were wanted", quotient, NULL, "S>=1", { { NULL, false, NULL } }, 0 },
+    { "a table of distances, cut", cut_table, (const struct cut_table[]) { { false, false } }, "S>=1", TABLES, 1e-6F },
+    { "a table of distances, cut, picked in one row", cut_table, (const struct cut_table[]) { { true, false } }, "S>=1", TABLES, 1e-6F },
+    { "a table of distances, cut and turned", cut_table, (const struct cut_table[]) { { false, true } }, "S>=1", TABLES, 1e-6F },
     { "a Loop over frames of a full Slice", looped, NULL, NULL, LOOPS, 0 },
 };
 /* clang-format on */

@@ -47,6 +47,30 @@ static bool rows_merge(const struct graph *g, struct node *n)
     return true;
 }
 
+/* n gives what was picked at places that were flattened their shape back: the Gather at the places
+ * themselves takes its place. */
+static bool places_merge(const struct graph *g, struct node *n)
+{
+    const struct node *y = node_is(n, OP_RESHAPE) ? match_op(g, n->in[0], OP_GATHER) : NULL,
+                      *flat = y ? match_op(g, y->in[1], OP_RESHAPE) : NULL;
+    if (!flat || axis_of(y) != 0 || g->wires[y->in[1]].fact.rank != 1)
+        return false;
+    const struct fact *x = &g->wires[y->in[0]].fact, *at = &g->wires[flat->in[0]].fact;
+    struct fact picked = { .type = x->type, .rank = at->rank + x->rank - 1 };
+    if (picked.rank > RANK_MAX || picked.rank < 0)
+        return false;
+    for (int i = 0; i < picked.rank; i++)
+        picked.shape[i] = i < at->rank ? at->shape[i] : x->shape[i - at->rank + 1];
+    if (!fact_same(&picked, &g->wires[n->out[0]].fact))
+        return false;
+    n->name = y->name;
+    n->op = y->op;
+    n->attr = y->attr;
+    n->in[0] = y->in[0];
+    n->in[1] = flat->in[0];
+    return true;
+}
+
 /* What an Unsqueeze gave its last axis, which is x; WIRE_NONE: none did. */
 static uint32_t without_last(const struct graph *g, uint32_t x)
 {
@@ -159,8 +183,8 @@ rill_status graph_with_peepholes(struct graph *ret, const struct graph *g, rill_
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         struct node *n = &ret->nodes[i];
         wires_follow(n->in, n->n_in, instead);
-        if (!rows_merge(ret, n) && !coordinate_goes(ret, n) && !fronts_go(ret, i) &&
-            changes_nothing(ret, n))
+        if (!rows_merge(ret, n) && !places_merge(ret, n) && !coordinate_goes(ret, n) &&
+            !fronts_go(ret, i) && changes_nothing(ret, n))
             instead[n->out[0]] = n->in[0];
     }
     wires_follow(ret->outputs, ret->n_outputs, instead);
