@@ -161,6 +161,9 @@ const struct nnef_fragment *fragment_find(const struct builder *b, const char *n
 bool speaks_tract(const struct builder *b);
 /* Whether tract, or what writes for it, wrote the text: an extension or its properties say so. */
 bool comes_of_tract(const struct builder *b);
+/* Whether tract made a stream of the graph before it was written: what it carries from frame to
+ * frame goes on from run to run. */
+bool is_of_pulses(const struct builder *b);
 /* The file of a label beneath the text; a '/' in front does not lead out of it. NULL: out of
  * memory. */
 const char *label_file(const struct builder *b, const char *label, const char *ending);
@@ -195,6 +198,12 @@ uint32_t quant_stored(const struct builder *b, uint32_t wire);
 rill_status states_add(struct builder *b, struct scope *s);
 /* Only the graph itself has states. */
 rill_status states_allowed(const struct call *c);
+/* *w, what a state of a recurrence begins with, is from here on what it was at the end of the run
+ * before: *ret, for carried_store. */
+rill_status carried_begin(const struct call *c, const char *name, uint32_t *w,
+                          struct carried **ret);
+/* x is `state` in the next run. */
+rill_status carried_store(const struct call *c, struct carried *x, uint32_t state);
 /* *ret, the constant that a variable is, where an update of the graph names it: a state that begins
  * so. */
 rill_status variable_add(const struct call *c, const char *label, struct val *ret);

@@ -101,6 +101,31 @@ bool comes_of_tract(const struct builder *b)
     return fragment_find(b, "tract_core_properties") != NULL;
 }
 
+static bool tells_of_pulses(const struct nnef_expr *e)
+{
+    bool found = (e->kind == NNEF_EXPR_TEXT && !strcmp(e->text, "pulse.delay")) ||
+        (e->kind == NNEF_EXPR_CALL && !strncmp(e->text, "tract_pulse_", 12));
+    for (uint32_t i = 0; !found && i < e->n_part; i++)
+        found = e->part[i] && tells_of_pulses(e->part[i]);
+    return found;
+}
+
+static bool fragment_tells_of_pulses(const struct nnef_fragment *f)
+{
+    bool found = false;
+    for (uint32_t i = 0; !found && i < f->n_body; i++)
+        found = tells_of_pulses(f->body[i].right);
+    return found;
+}
+
+bool is_of_pulses(const struct builder *b)
+{
+    bool found = fragment_tells_of_pulses(&b->doc->graph);
+    for (const struct nnef_fragment *f = b->doc->fragments; !found && f; f = f->next)
+        found = fragment_tells_of_pulses(f);
+    return found;
+}
+
 const char *registry_of(const struct builder *b, const char *operator_name)
 {
     for (const struct nnef_extension *x = b->doc->extensions; x; x = x->next) {

@@ -37,8 +37,30 @@ static rill_status carried_add(const struct call *c, const char *id, const char 
     return x->in == WIRE_NONE ? nnef_no_memory(c->b) : RILL_OK;
 }
 
-/* x is `state` in the next run. */
-static rill_status carried_store(const struct call *c, struct carried *x, uint32_t state)
+rill_status carried_begin(const struct call *c, const char *name, uint32_t *w, struct carried **ret)
+{
+    struct arena *a = c->b->arena;
+    const struct tensor *first = wire_fact(c->s, *w)->value;
+    const char *id =
+        arena_printf(a, "%s%s.%s", c->s->prefix, c->s->target ? c->s->target : c->e->text, name);
+    struct val before;
+    TRY(states_allowed(c));
+    if (!first || first->type == DTYPE_DIM)
+        return call_fail(c, RILL_UNSUPPORTED,
+                         "'%s': a graph that was made a stream goes on from run to run, but what "
+                         "'%.60s' begins with is computed, expected a constant",
+                         c->e->text, name);
+    if (id && carried_find(c->b, id)) /* a name may be assigned again */
+        id = arena_printf(a, "%s.%u", id, c->s->g->n_wires);
+    if (!id)
+        return nnef_no_memory(c->b);
+    TRY(carried_add(c, id, arena_printf(a, "%s.before", id), *w, &before));
+    *ret = c->b->carried;
+    *w = before.wire;
+    return RILL_OK;
+}
+
+rill_status carried_store(const struct call *c, struct carried *x, uint32_t state)
 {
     char was[120], is[120];
     const struct fact *from = wire_fact(c->s, x->in), *to = wire_fact(c->s, state);

@@ -564,12 +564,14 @@ rill_status build_tract_gru_seq(const struct call *c, struct val *ret)
     static const int64_t swap[] = { 1, 0, 2 };
     static const char *const ways[] = { "forward", "reverse" };
     uint32_t in[6] = { [4] = WIRE_NONE }, out[2];
-    int64_t hidden, chunk, bias, projected;
+    int64_t hidden, chunk, bias, projected, restarts;
+    struct carried *carried = NULL;
     TRY(arg_wire(c, "x", &in[0]));
     TRY(arg_int(c, "hidden", &hidden));
     TRY(arg_int(c, "chunk", &chunk));
     TRY(arg_int(c, "has_bias", &bias));
     TRY(arg_int(c, "projected", &projected));
+    TRY(arg_int(c, "reset_every_turn", &restarts));
     if (hidden < 1 || hidden > 1 << 14 || (chunk != 1 && chunk != -1))
         return call_fail(c, RILL_MALFORMED,
                          "'%s': hidden is %lld and chunk %lld, expected 1 to "
@@ -587,6 +589,8 @@ rill_status build_tract_gru_seq(const struct call *c, struct val *ret)
     if (bias)
         TRY(arg_wire(c, "b", &in[3]));
     TRY(arg_wire(c, "initial_h", &in[5]));
+    if (!restarts && is_of_pulses(c->b))
+        TRY(carried_begin(c, "initial_h", &in[5], &carried));
     TRY(transpose(c, in[5], swap, 3, &in[5]));
     struct attr attrs[] = { ATTR_I("hidden_size", hidden), ATTR_I("linear_before_reset", 1),
                             ATTR_S("direction", &ways[chunk < 0]) };
@@ -595,6 +599,8 @@ rill_status build_tract_gru_seq(const struct call *c, struct val *ret)
     TRY(with_axis(c, out[0], "Squeeze", 1, &out[0]));
     TRY(transpose(c, out[0], swap, 3, &out[0]));
     TRY(transpose(c, out[1], swap, 3, &out[1]));
+    if (carried)
+        TRY(carried_store(c, carried, out[1]));
     return two_results(c, out[0], out[1], ret);
 }
 

@@ -32,6 +32,8 @@ struct tract_scan {
     uint32_t *in; /* of the node */
     unsigned n_in;
     const struct dim *length;
+    bool restarts;
+    struct carried **carried; /* one for each state; NULL: they begin anew in every run */
 };
 
 static bool name_fits(const char *inside, const char *given)
@@ -207,6 +209,33 @@ static rill_status body_find(struct tract_scan *ts)
     return RILL_OK;
 }
 
+/* The library's own fragments say themselves what goes on. */
+static bool is_of_text(const struct tract_scan *ts)
+{
+    const struct nnef_fragment *f = ts->c->b->doc->fragments;
+    while (f && f != ts->body)
+        f = f->next;
+    return f != NULL;
+}
+
+static rill_status states_begin(struct tract_scan *ts)
+{
+    if (ts->restarts || !ts->n_state || !is_of_text(ts) || !is_of_pulses(ts->c->b))
+        return RILL_OK;
+    if (!(ts->carried = arena_array(ts->c->b->arena, struct carried *, ts->n_state)))
+        return nnef_no_memory(ts->c->b);
+    for (unsigned i = 0; i < ts->n_state; i++)
+        TRY(carried_begin(ts->c, ts->state[i].name, &ts->state[i].v.wire, &ts->carried[i]));
+    return RILL_OK;
+}
+
+static rill_status states_store(const struct tract_scan *ts, const uint32_t *out)
+{
+    for (unsigned i = 0; ts->carried && i < ts->n_state; i++)
+        TRY(carried_store(ts->c, ts->carried[i], out[i]));
+    return RILL_OK;
+}
+
 /* ---- the body ---- */
 
 static rill_status input_add(struct tract_scan *ts, struct scope *in, const struct part *p,
@@ -358,19 +387,19 @@ rill_status build_tract_scan(const struct call *c, struct val *ret)
 {
     struct tract_scan *ts = arena_new(c->b->arena, struct tract_scan);
     struct scan_node sn = { .body = arena_new(c->b->arena, struct graph), .wants_last = true };
-    bool restarts = false;
     if (!ts || !sn.body)
         return nnef_no_memory(c->b);
     ts->c = c;
     TRY(body_find(ts));
     TRY(inputs_read(ts));
     TRY(outputs_read(ts));
-    TRY(arg_bool(c, "reset_every_turn", &restarts));
+    TRY(arg_bool(c, "reset_every_turn", &ts->restarts));
+    TRY(states_begin(ts));
     TRY(body_build(ts, sn.body));
     uint32_t *out = arena_array(c->b->arena, uint32_t, sn.body->n_outputs + 1u);
     sn.attr = (struct scan_attr) { .n_states = ts->n_state,
                                    .n_scanned = ts->n_scan,
-                                   .restarts = restarts };
+                                   .restarts = ts->restarts };
     if (!out || !ways_list(ts, ts->scan, ts->n_scan, &sn.attr.in_axes, &sn.attr.in_reverse) ||
         !ways_list(ts, ts->output, ts->n_output, &sn.attr.out_axes, &sn.attr.out_reverse))
         return nnef_no_memory(c->b);
@@ -378,5 +407,6 @@ rill_status build_tract_scan(const struct call *c, struct val *ret)
     sn.in = ts->in;
     sn.n_in = ts->n_in;
     TRY(scan_node_add(c, &sn, out));
+    TRY(states_store(ts, out));
     return results_list(ts, out, ret);
 }

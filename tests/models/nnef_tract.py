@@ -310,6 +310,82 @@ def others():
         run("refused: " + name, TRACT + graph(f"x = external<scalar>(shape = [2, 3]); y = tract_{name}(x);"), {}, {}, refused=words)
 
 
+def recurrences():
+    """In a text that tract made a stream of they go on from run to run, in others not."""
+    tells = "fragment tract_core_properties() -> (p: (string, tensor<scalar>)[]) { p = [('%s', tract_core_cast([0], to = 'i64'))]; }\n"
+    step = "fragment step(x: tensor<scalar>, h: tensor<scalar>) -> (y: tensor<scalar>) { y = x + h; }\n"
+    scan = ("%s = tract_core_scan(body = 'step', scan = [('x', %s, 0, 1)], full = [], state = [('h', %s, 'y')], "
+            "output = [('y', 'full', 0, 1)], skip = 0, reset_every_turn = %s, external_state = false);")
+    n, size = 3, 6
+    rows = [rolled(size) for _ in range(n)]
+    case = {"x": ("f", (n, 2, 3), sum(rows, []))}
+    ext = "x = external<scalar>(shape = [2, 3]);"
+    one = "[[1.0, 2.0, 3.0]]"
+
+    def sums(goes_on, rows=rows):
+        y, h = [], [1.0, 2.0, 3.0]
+        for row in rows:
+            h = h if goes_on else [1.0, 2.0, 3.0]
+            for k in (0, 3):
+                h = [a + b for a, b in zip(row[k:k + 3], h)]
+                y += h
+        return y
+    for words, head, restarts, goes_on, more in (("a stream", tells % "pulse.delay", "false", True, ""), ("reset in a stream", tells % "pulse.delay", "true", False, ""),
+                                                 ("no stream", tells % "onnx.x", "false", False, ""),
+                                                 ("a stream by its operators", "", "false", True, "x = tract_pulse_delay(x, axis = 0, delay = 0, overlap = 0);")):
+        run("a scan: " + words, TRACT + head + step + graph(ext + more + scan % ("y", "x", one, restarts)), case,
+            {"y": ("f", (n, 2, 3), sums(goes_on))}, options=["-n", str(n)])
+    flat = sums(True)
+    again = sums(True, [flat[k:k + size] for k in range(0, n * size, size)])
+    for name in ("a", "y"):  # which may be assigned again
+        text = TRACT + tells % "pulse.delay" + step + graph(ext + scan % (name, "x", one, "false") + scan % ("y", name, one, "false"))
+        run("two scans", text, case, {"y": ("f", (n, 2, 3), again)}, options=["-n", str(n)])
+    run("refused: a computed state", TRACT + tells % "pulse.delay" + step + graph(ext + scan % ("y", "x", "slice(x, axes = [0], begin = [0], end = [1])", "false")), {}, {},
+        refused="'h' begins with is computed, expected a constant")
+    outer = "fragment outer(x: tensor<scalar>) -> (y: tensor<scalar>) { " + scan % ("y", "x", one, "false") + " }\n"
+    text = step + outer + graph(ext + "y = tract_core_scan(body = 'outer', scan = [('x', x, 0, 1)], output = [('y', 'full', 0, 1)]);")
+    run("refused: a scan in a scan", TRACT + tells % "pulse.delay" + text, {}, {}, refused="within the body of a scan ('outer')")
+    run("a scan in a scan", TRACT + text, {"x": ("f", (2, 3), rows[0])}, {"y": ("f", (2, 3), [a + b for a, b in zip(rows[0], [1.0, 2.0, 3.0] * 2)])})
+    mean = "y = tract_extra_exp_mean_norm(x, [1.0, 2.0, 3.0], axis = 0, alpha = 0.5, stateless = true);"
+
+    def means():
+        y = []
+        for row in rows:
+            h = [1.0, 2.0, 3.0]
+            for k in (0, 3):
+                h = [a / 2 + b / 2 for a, b in zip(row[k:k + 3], h)]
+                y += [a - b for a, b in zip(row[k:k + 3], h)]
+        return y
+    run("without a state", TRACT + tells % "pulse.delay" + graph(ext + mean), case, {"y": ("f", (n, 2, 3), means())}, options=["-n", str(n)])
+    gru_of_runs(tells % "pulse.delay")
+
+
+def gru_of_runs(tells):
+    hidden, frames, n = 2, 2, 3
+    w, r, h0 = rolled(3 * hidden), rolled(3 * hidden * hidden), rolled(hidden)
+    x = rolled(n * frames)
+    sigmoid = lambda v: 1 / (1 + math.exp(-v))  # noqa: E731
+
+    def steps(goes_on):
+        y, h = [], h0
+        for t in range(n * frames):
+            h = h0 if t % frames == 0 and not goes_on else h
+            rh = [sum(r[i * hidden + k] * h[k] for k in range(hidden)) for i in range(3 * hidden)]
+            z, s, c = [[x[t] * w[g * hidden + i] for i in range(hidden)] for g in range(3)]
+            z = [sigmoid(a + b) for a, b in zip(z, rh)]
+            s = [sigmoid(a + b) for a, b in zip(s, rh[hidden:])]
+            c = [math.tanh(a + g * b) for a, g, b in zip(c, s, rh[2 * hidden:])]
+            h = [g * a + (1 - g) * b for g, a, b in zip(z, h, c)]
+            y += h
+        return y
+    call = (f"x = external<scalar>(shape = [1, {frames}, 1]); (y, last) = tract_core_gru_seq(x, w = {[[v] for v in w]}, "
+            f"r = {[r[i:i + hidden] for i in range(0, len(r), hidden)]}, initial_h = {[[h0]]}, hidden = {hidden}, chunk = 1, has_bias = 0, "
+            "reset_every_turn = %d, emit_y = 1);")
+    for head, restarts, goes_on in ((tells, 0, True), (tells, 1, False), ("", 0, False)):
+        run(f"a GRU of runs, {restarts} {goes_on}", TRACT + head + graph(call % restarts), {"x": ("f", (n, 1, frames, 1), x)},
+            {"y": ("f", (n, 1, frames, hidden), steps(goes_on))}, options=["-n", str(n)])
+
+
 def deconvs():
     """Filters of deconv are [out, in / groups, ..] where a text names tract, [in, out / groups, ..] where it does not."""
     def spread(x, w, ins, outs, groups):
@@ -338,6 +414,7 @@ def deconvs():
 
 
 pulses()
+recurrences()
 deconvs()
 running()
 caches()

@@ -11,6 +11,7 @@ import sys
 
 import numpy as np
 
+PULSE, STEPS = 4, 3  # of nets whose name ends so
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -42,13 +43,42 @@ def nets():
     }
 
 
+def pulsed_nets():
+    import torch
+    from torch import nn
+
+    class Rnn(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.l = nn.RNN(6, 7)
+
+        def forward(self, x):
+            return self.l(x)[0]
+
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.GRU(6, 6, batch_first=True), nn.LSTM(6, 6, batch_first=True)
+
+        def forward(self, x):
+            return self.b(self.a(x)[0] + x)[0] * x
+
+    torch.manual_seed(3)
+    return {"rnn-pulsed": (Rnn(), (PULSE * STEPS, 1, 6), 0), "gru-lstm-pulsed": (Both(), (1, PULSE * STEPS, 6), 1)}
+
+
+def in_steps(x, time):
+    return np.stack(np.split(x, STEPS, time))
+
+
 def by_torch(where):
     import torch
-    for name, (net, shape, time) in nets().items():
+    for name, (net, shape, time) in [*nets().items(), *pulsed_nets().items()]:
         x = torch.randn(*shape)
         torch.onnx.export(net.eval(), (x,), f"{where}/{name}.onnx", input_names=["x"], output_names=["y"], dynamo=False, opset_version=17,
-                          dynamic_axes={"x": {time: "T"}} if time else None)
-        np.savez(f"{where}/{name}.npz", x=x.numpy(), y=net(x).detach().numpy())
+                          dynamic_axes={"x": {time: "T"}} if time is not None else None)
+        both = {"x": x.numpy(), "y": net(x).detach().numpy()}
+        np.savez(f"{where}/{name}.npz", **({k: in_steps(v, time) for k, v in both.items()} if name.endswith("-pulsed") else both))
 
 
 def by_onnxruntime(where):
@@ -80,7 +110,10 @@ def by_tract(where):
         if not file.endswith(".onnx"):
             continue
         shutil.rmtree(os.path.join(HERE, name), True)
-        tract.nnef().with_tract_extra().with_onnx().write_model_to_dir(tract.onnx().load(f"{where}/{file}").into_model(), os.path.join(HERE, name))
+        model = tract.onnx().load(f"{where}/{file}").into_model()
+        if name.endswith("-pulsed"):
+            model.transform(tract.Pulse(str(PULSE), symbol="T"))
+        tract.nnef().with_tract_extra().with_onnx().with_pulse().write_model_to_dir(model, os.path.join(HERE, name))
         shutil.copy(f"{where}/{name}.npz", os.path.join(HERE, name, "io.npz"))
 
 
