@@ -453,12 +453,18 @@ static bool reads_inside(const struct maker *m, const struct node *n)
     return false;
 }
 
+/* Frames are those of a window that the program has. */
+static bool slices_window(const struct maker *m, const struct node *n)
+{
+    return m->inside[n->in[0]] && m->kind[m->e.g->wires[n->in[0]].node] == WINDOW;
+}
+
 static rill_status node_take(struct maker *m, uint32_t node)
 {
     const struct node *n = &m->e.g->nodes[node];
     enum kind kind = kind_of(m, node);
     bool inside = reads_inside(m, n);
-    if ((kind == ELEMENTS || kind == PAST) && !inside)
+    if ((kind == ELEMENTS && !inside) || (kind == PAST && !slices_window(m, n)))
         kind = NOT_OURS;
     if (m->n_nodes == NODES_MAX || (kind == WINDOW && m->n_windows == WINDOWS_MAX) ||
         (kind == NOT_OURS && inside))
