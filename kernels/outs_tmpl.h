@@ -203,11 +203,30 @@ static void FN(outs_short)(float *restrict y, size_t ldy, const float *restrict 
 }
 #endif
 
+/* Whether lines of one tap lie at even distances: then they are one line of as many taps. */
+static bool FN(lines_even)(const struct kern_conv_lines *lines, const struct kern_conv *c)
+{
+    const struct kern_conv_line *l = lines->line;
+    bool even = c->n_taps == 1 && lines->n > 1;
+    for (size_t i = 1; even && i < lines->n; i++)
+        even = l[i].x - l[i - 1].x == l[1].x - l[0].x && l[i].w == l[i - 1].w + 1;
+    return even;
+}
+
 static void FN(conv_outs_f32)(float *restrict y, size_t ldy, const float *restrict x,
                               const float *restrict w, const float *restrict bias, size_t n_outs,
                               const struct kern_conv_lines *lines, const struct kern_conv *c)
 {
-    bool half = n_outs <= 8, two = c->stride == 2;
+    struct kern_conv column;
+    const struct kern_conv_lines single = { lines->line, 1, lines->n_weights };
+    if (FN(lines_even)(lines, c)) {
+        column = *c;
+        column.n_taps = lines->n;
+        column.step = lines->line[1].x - lines->line[0].x;
+        lines = &single;
+        c = &column;
+    }
+    const bool half = n_outs <= 8, two = c->stride == 2;
     size_t width = half ? 8 : 16;
     for (size_t g = 0; g < c->n_groups; g++, x += c->x_group)
         for (size_t o = 0; o < n_outs; o += 16, w += width * lines->n_weights) {
