@@ -227,6 +227,12 @@ static bool is_even_size(double x, double other)
     return x > other && fmod(x, 2) == 0;
 }
 
+/* What goes backwards starts from the last place. */
+static bool is_none_or_ahead(double x, double stride)
+{
+    return x == 0 || (x > 0 && stride > 0);
+}
+
 static const struct demand demands[] = {
     { "rill_mfcc", "size", is_positive, "at least 1 sample", NULL },
     { "rill_mfcc", "hop", is_positive, "at least 1 sample", NULL },
@@ -246,6 +252,7 @@ static const struct demand demands[] = {
     { "rill_log", "floor", is_positive, "above 0.0", NULL },
     { "tract_pulse_delay", "delay", is_at_least, "at least 0", NULL },
     { "tract_pulse_delay", "overlap", is_at_least, "at least 0", NULL },
+    { "tract_core_downsample", "modulo", is_none_or_ahead, "0 with a negative stride", "stride" },
 };
 
 /* false: not a number; what it is instead is refused where it is used. */

@@ -137,6 +137,8 @@ static const struct {
     { "y = tract_core_pow_const(x, exponent = 2.0);", 4, { 1, 4, 9, 0.25f } },
     { "y = tract_core_round_even(x * 3.0);", 4, { 3, -6, 9, 2 } },
     { "y = tract_core_downsample(x, axis = 0, stride = 2, modulo = 1);", 2, { -2, 0.5f } },
+    { "y = tract_core_downsample(x, axis = 0, stride = -1, modulo = 0);", 4, { 0.5f, 3, -2, 1 } },
+    { "y = tract_core_downsample(x, axis = 0, stride = -2, modulo = 0);", 2, { 0.5f, -2 } },
     { "y = tract_core_dyn_slice(x, 1, 3, axis = 0, len = 2);", 2, { -2, 3 } },
     { "y = tract_core_fft(reshape(x, [2, 2]), axis = 0, inverse = false);", 4,
       { 4, -1.5f, -2, -2.5f } },

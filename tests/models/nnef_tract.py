@@ -287,6 +287,8 @@ def others():
         ins, {"y": ("f", (2, 1, 2, 1), [s * k for s in sums for k in (1, 2)])})
     for given in ("delay = -1, overlap = 2", "delay = 2, overlap = -1"):
         run("refused: " + given, TRACT + graph(f"x = external<scalar>(shape = [2, 3]); y = tract_pulse_delay(x, axis = 1, {given});"), {}, {}, refused="is -1, expected at least 0")
+    run("refused: a modulo backwards", TRACT + graph("x = external<scalar>(shape = [3]); y = tract_core_downsample(x, axis = 0, stride = -2, modulo = 1);"), {}, {},
+        refused="modulo is 1, expected 0 with a negative stride, -2")
     for shape in ("[2, 2, 6]", "[1, 3, 6]"):
         body = f"x = external<scalar>(shape = [1, 2, 3]); i = tract_core_cast([[[0, 1, 2], [0, 1, 2]]], to = 'i64'); y = desample(x, i, size = [1, 1, 2], stride = [1, 1, 2], padding = [(0, 0), (0, 0), (0, 0)], output_shape = {shape});"
         run("refused: desample to " + shape, TRACT + graph(body), {}, {}, refused="another batch or other channels")
