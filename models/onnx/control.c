@@ -136,7 +136,8 @@ static rill_status loop_grows(const struct conversion *l, bool *ret, unsigned *n
 }
 
 /* Sequences leave the states; what they grow by is scanned behind all others. */
-static rill_status loop_wires(struct conversion *l, const bool *grows, unsigned n_all)
+static rill_status loop_wires(struct conversion *l, const bool *grows, const struct grown *grown,
+                              unsigned n_all)
 {
     uint32_t *out = arena_array(l->r->arena, uint32_t, n_all + 1);
     unsigned n_in = 2, n = 0, states = l->n_in - 2;
@@ -154,6 +155,9 @@ static rill_status loop_wires(struct conversion *l, const bool *grows, unsigned 
             l->in[n_in++] = l->in[i + 2];
             continue;
         }
+        if (grown[i].is && grown[i].last != WIRE_NONE &&
+            !(name = graph_name_next(l->scope->g, l->name)))
+            return no_memory(l->r);
         out[n] = *name ? graph_add_wire(l->scope->g, name, NULL) : WIRE_NONE;
         if (*name && out[n] == WIRE_NONE)
             return no_memory(l->r);
@@ -165,14 +169,19 @@ static rill_status loop_wires(struct conversion *l, const bool *grows, unsigned 
     return RILL_OK;
 }
 
-/* Each sequence is what it was and what was scanned behind that. first: its wire's place. */
-static rill_status loop_sequences(struct conversion *l, const bool *grows, unsigned states,
-                                  unsigned first)
+/* Each sequence, and each state that grew, is what it was and what was scanned behind that. first:
+ * its wire's place. */
+static rill_status loop_sequences(struct conversion *l, const bool *grows,
+                                  const struct grown *grown, unsigned states, unsigned first)
 {
     for (unsigned i = 0; i < states; i++) {
         struct emitter e = { l, RILL_OK };
         if (!grows[i + 2])
             continue;
+        if (grown[i].is) {
+            TRY(grown_put(l, &grown[i], l->out[first++]));
+            continue;
+        }
         const struct sequence *q = scope_sequence(l->scope, l->node->in[i + 2]);
         struct sequence all = { .kind = SEQUENCE_STACK, .stack = l->out[first++] };
         if (all.stack == WIRE_NONE)
@@ -195,13 +204,15 @@ rill_status up_loop(struct conversion *l)
     struct graph **body = body_list(l, 1);
     struct loop_attr *attr = arena_new(l->r->arena, struct loop_attr);
     bool *grows = arena_array(l->r->arena, bool, l->n_in + 3);
+    struct grown *grown = arena_array(l->r->arena, struct grown, l->n_in + 3);
     unsigned n_grows;
-    if (!body || !attr || !grows)
+    if (!body || !attr || !grows || !grown)
         return no_memory(l->r);
     while (l->n_in < 2)
         l->in[l->n_in++] = WIRE_NONE;
     TRY(loop_grows(l, grows, &n_grows));
     TRY(body_make(l, "body", grows, &body[0]));
+    n_grows += grown_take(l, body[0], grows, n_grows, grown);
     const unsigned states = l->n_in - 2;
     unsigned formal = body[0]->n_inputs + n_grows - l->node->n_capture;
     if (formal != l->n_in || body[0]->n_outputs < l->n_in - 1)
@@ -210,9 +221,9 @@ rill_status up_loop(struct conversion *l)
                             "and at least %u",
                             states, formal, body[0]->n_outputs, l->n_in, l->n_in - 1);
     attr->n_states = states - n_grows;
-    TRY(loop_wires(l, grows, body[0]->n_outputs - 1));
+    TRY(loop_wires(l, grows, grown, body[0]->n_outputs - 1));
     TRY(control_emit(l, &op_loop, attr, body, 1));
-    return loop_sequences(l, grows, states, l->n_out - n_grows);
+    return loop_sequences(l, grows, grown, states, l->n_out - n_grows);
 }
 
 static rill_status scan_list(struct conversion *l, const char *name, unsigned n,

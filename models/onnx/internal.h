@@ -279,6 +279,23 @@ const struct sequence *scope_sequence(const struct scope *s, const char *name); 
 rill_status scope_sequence_set(struct scope *s, const char *name, const struct sequence *q);
 /* One wire with the elements along an axis, of a LIST along axis 0. */
 uint32_t sequence_stacked(struct emitter *e, const struct sequence *q);
+/* Elements that a wire has along axis 0, one behind the other along `axis` of theirs. */
+uint32_t stack_joined(struct emitter *e, uint32_t stack, int64_t axis);
+
+/* ---- grown.c: states of a Loop that grow by a Concat ---- */
+
+struct grown {
+    bool is;
+    int64_t axis;
+    uint32_t first, last; /* as it goes in, and as it comes out; WIRE_NONE: nobody wants it */
+};
+
+/* Makes scanned outputs of them, in the order of the node's inputs with the sequences that grow, of
+ * which the body has n_sequences: *ret for each state. How many. */
+unsigned grown_take(struct conversion *l, struct graph *body, bool *grows, unsigned n_sequences,
+                    struct grown *ret);
+/* The state after the Loop, of what was scanned. */
+rill_status grown_put(struct conversion *l, const struct grown *q, uint32_t stack);
 /* Whether an output of a node is a sequence, and whether it may read one. */
 bool sequence_is_made(const struct conversion *l, unsigned out);
 rill_status sequence_use_check(const struct conversion *l, unsigned in);

@@ -297,6 +297,11 @@ static uint32_t joined_axes(struct emitter *e, uint32_t x, int64_t axis)
     return emit(e, "Reshape", x, emit_joined(e, before, any, emit_sizes(e, x, first + 2, ALL)));
 }
 
+uint32_t stack_joined(struct emitter *e, uint32_t stack, int64_t axis)
+{
+    return joined_axes(e, first_moved(e, stack, axis >= 0 ? axis : axis - 1), axis);
+}
+
 static rill_status concat_stack(struct conversion *l, const struct sequence *q, int64_t axis,
                                 bool fresh)
 {
@@ -306,8 +311,8 @@ static rill_status concat_stack(struct conversion *l, const struct sequence *q, 
     if (q->keep || q->axis)
         return convert_fail(l, RILL_UNSUPPORTED,
                             "joins parts of a tensor along another axis than they were split");
-    uint32_t x = first_moved(&e, q->stack, fresh || axis >= 0 ? axis : axis - 1);
-    return emit_output(&e, 0, fresh ? x : joined_axes(&e, x, axis));
+    return emit_output(&e, 0,
+                       fresh ? first_moved(&e, q->stack, axis) : stack_joined(&e, q->stack, axis));
 }
 
 rill_status up_concat_from_sequence(struct conversion *l)

@@ -1345,6 +1345,27 @@ def loop_trips():
     c.save()
 
 
+def loop_grown():
+    """A scripted recurrence that joins its frames by Concat: behind none, and behind a learned one, counted from the last axis."""
+    c = Case("loop_grown", 17)
+    x = c.numbers("x", [2, "S", 3], 2, 7, 3)
+    trips = c.op("Gather", c.op("Shape", x), c.const(1), axis=0)
+    axis = c.const([1])
+
+    def step(body, i, state, joined, started):
+        state = body.op("Tanh", body.op("Add", body.op("Mul", state, c.const(.5, "f4")), body.op("Gather", x, i, axis=1)))
+        frame = body.op("Unsqueeze", state, axis)
+        return (body.op("Identity", "on"), state, body.op("Concat", joined, frame, axis=1),
+                body.op("Concat", started, body.op("Neg", frame), axis=-2), body.op("Abs", state))
+    starts = [(c.const(np.zeros((2, 3)), "f4"), T.FLOAT), (c.const(np.zeros((2, 0, 3)), "f4"), T.FLOAT),
+              (c.const(np.ones((2, 1, 3)), "f4"), T.FLOAT)]
+    _, joined, started, stacked = loop(c, trips, c.const(True, "?"), starts, step, 1)
+    c.output(joined)
+    c.output(started)
+    c.output(stacked)
+    c.save()
+
+
 def loop_while():
     """Until a state is large enough, at most so many times; one that never starts."""
     c = Case("loop_while", 17)
@@ -1618,7 +1639,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, ports_again, ports_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_masks, vendor_packs, vendor_fused, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
-         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, loop_none, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, resize_10, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
+         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_grown, loop_while, loop_none, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, resize_10, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
 
 if __name__ == "__main__":
     for case in CASES:
