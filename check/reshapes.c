@@ -193,6 +193,52 @@ static const struct dim *element_size(const struct reshape *r, const struct bloc
     return dim_mul_int(ds, size, others) == all ? size : NULL;
 }
 
+/* The axis of the block that is open; -1: none is, or several are. */
+static int axis_open(const struct reshape *r, const struct block *b)
+{
+    int found = -1;
+    for (int i = b->at; i < b->at + b->n_axes; i++)
+        if (dim_has_symbol(r->now->shape[i])) {
+            if (found >= 0)
+                return -1;
+            found = i;
+        }
+    return found;
+}
+
+/* Whether nothing but ones lies in front of size i, or behind it. */
+static bool is_outermost(const int64_t *size, int i, int step, int from, int end)
+{
+    for (i += step; i >= from && i < end; i += step)
+        if (size[i] != 1)
+            return false;
+    return true;
+}
+
+/* Frames stay where they were: the outermost axis becomes the outermost element, or the innermost
+ * the innermost. */
+static bool keeps_order(const struct reshape *r, const struct block *b, int axis, int k)
+{
+    bool keeps = false;
+    for (int step = -1; !keeps && step <= 1; step += 2)
+        keeps = is_outermost(r->in->dim, axis, step, b->at, b->at + b->n_axes) &&
+            is_outermost(r->size, k, step, b->k, b->k + b->n_elements);
+    return keeps;
+}
+
+/* Whether another element than k may be the open axis by a number, as in [T, 16] -> [T/4, 64] where
+ * 64 is twice the old T: then nothing tells which one follows. */
+static bool may_be_another(const struct reshape *r, const struct block *b, int k)
+{
+    const int axis = axis_open(r, b);
+    bool found = false;
+    if (axis >= 0 && keeps_order(r, b, axis, k))
+        return false;
+    for (int i = b->k; axis >= 0 && !found && i < b->k + b->n_elements; i++)
+        found = i != k && r->size[i] > 1 && r->in->dim[axis] % r->size[i] == 0;
+    return found;
+}
+
 /* The element of the block that follows its axes; -1: none needs to. false: none can, or several
  * could. */
 static bool block_edit(const struct reshape *r, const struct block *b, struct dims *ds, int *ret,
@@ -214,7 +260,7 @@ static bool block_edit(const struct reshape *r, const struct block *b, struct di
         *ret = size ? k : *ret;
         *ret_size = size ? size : *ret_size;
     }
-    return *ret >= 0;
+    return *ret >= 0 && !may_be_another(r, b, *ret);
 }
 
 /* The first element that holds an old size; -1: none does. A target that holds it in parts stays as

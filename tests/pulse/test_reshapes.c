@@ -73,6 +73,30 @@ static void parts(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Relu", "", x));
 }
 
+/* Four frames side by side, as many features as twice the old length: which one follows? */
+static void side_by_side(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, 8);
+    gb_output(b, GB(b, "Tanh", "", RESHAPE(b, x, 1, frames(b) / 4, 32)));
+}
+
+/* As many as the old length itself. */
+static void side_by_side_equal(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, 4);
+    gb_output(b, GB(b, "Tanh", "", RESHAPE(b, x, 1, frames(b) / 4, 16)));
+}
+
+static void apart(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 4, 1, GB_TIME, 2, 4);
+    x = GB(b, "Tanh", "", RESHAPE(b, x, frames(b) * 2, 4));
+    gb_output(b, RESHAPE(b, x, 1, frames(b), 8)); /* and half the old length */
+}
+
 /* One frame a run, as a step model has it. */
 static void one_frame(struct gb *b, const void *ctx)
 {
@@ -205,6 +229,11 @@ int main(void)
     follow_test("strided", strided, "x=1,4,S");
     follow_test("open already", open_already, "x=1,S,6");
     follow_test("one frame", one_frame, "x=1,S,6");
+    follow_test("apart", apart, "x=1,S,2,4");
+    stay_test(side_by_side, "x=1,S,8",
+              "from f32[1,S,8] to f32[1,4,32] all wanted sizes are numbers");
+    stay_test(side_by_side_equal, "x=1,S,4",
+              "from f32[1,S,4] to f32[1,4,16] all wanted sizes are numbers");
     stay_test(parts, "x=1,S,6", "from f32[1,S,6] to f32[1,8,2,6] all wanted sizes are numbers");
     refuse_test(windows, "x=1,S,6", "it would with --assert \"S == 8*(S/8)\"");
     refuse_test(windows, "x=1,T,6", "it would with --assert \"T == 8*(T/8)\"");
