@@ -1,26 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* json.h - the JSON files beside a text (RFC 8259): each is read and checked once, what is wanted
- * of it is taken. */
+/* json.h - the JSON files beside a text (RFC 8259): each is read once, what is wanted of it is
+ * taken. */
 #ifndef RILL_MODELS_NNEF_JSON_H
 #define RILL_MODELS_NNEF_JSON_H
 #include "models/nnef/build.h"
 
-/* A value: where it begins, and the place behind it and all that it holds. Within an object keys
- * and values take turns. */
-struct json_place {
-    uint32_t at, next;
-};
+#include <jansson.h>
 
 /* A list that was taken already. */
 struct json_list {
-    uint32_t place;
+    const json_t *of;
     struct val v;
     struct json_list *next;
 };
 
 struct json {
-    const char *file, *text;
-    struct json_place *places;
+    const char *file;
+    json_t *root;
     struct json_list *taken;
     struct json *next;
 };
@@ -29,15 +25,17 @@ struct json {
 struct resources {
     struct arena arena;
     struct json *files;
+    size_t bytes; /* of all files */
 };
 
 /* The file, of the text's folder; it lives in r. */
 rill_status json_open(const struct call *c, struct resources *r, const char *file,
                       struct json **ret);
-/* "$.name.name[3]" from the root on: *ret_place, and whether there is one. */
-bool json_find(const struct json *j, const char *key, uint32_t *ret_place);
+/* "$.name.name[3]" from the root on; NULL: there is none. */
+const json_t *json_find(const struct json *j, const char *key);
 /* A number, a text, true, false or a list of such, in the arena of the graph; an object and null
  * are NONE. */
-rill_status json_take(const struct call *c, struct resources *r, struct json *j, uint32_t place,
+rill_status json_take(const struct call *c, struct resources *r, struct json *j, const json_t *at,
                       struct val *ret);
+void resources_drop(struct resources *r);
 #endif

@@ -88,6 +88,6 @@ rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *d
 {
     struct resources resources = { .files = NULL };
     rill_status status = text_read(ret, a, ds, source, limits, &resources, reterr);
-    arena_drop(&resources.arena);
+    resources_drop(&resources);
     return status;
 }

@@ -8,7 +8,6 @@ rill_status build_resource_get(const struct call *c, struct val *ret)
     struct builder *b = c->b;
     const char *label, *key, *file;
     struct json *j;
-    uint32_t place;
     TRY(arg_text(c, "label", &label));
     TRY(arg_text(c, "key", &key));
     if (!b->folder || !b->resources)
@@ -16,9 +15,9 @@ rill_status build_resource_get(const struct call *c, struct val *ret)
     if (!(file = label_file(b, label, ".json")))
         return nnef_no_memory(b);
     TRY(json_open(c, b->resources, file, &j));
-    const bool found = json_find(j, key, &place);
+    const json_t *found = json_find(j, key);
     if (found)
-        TRY(json_take(c, b->resources, j, place, ret));
+        TRY(json_take(c, b->resources, j, found, ret));
     if (found && ret->kind != VAL_NONE)
         return RILL_OK;
     return call_fail(c, RILL_MALFORMED, "%s: '%.60s' is %s", j->file, key,

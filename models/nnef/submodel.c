@@ -108,7 +108,7 @@ rill_status build_tract_submodel(const struct call *c, struct val *ret)
     if (m.b.folder == &m.archive)
         folder_close(&m.archive);
     arena_drop(&m.text);
-    arena_drop(&resources.arena);
+    resources_drop(&resources);
     c->b->nodes = m.b.nodes;
     c->b->steps = m.b.steps;
     c->b->literal_bytes = m.b.literal_bytes;

@@ -212,24 +212,31 @@ def resources():
                        ("$.width.a", "is not there"), ("$.none", "an object or null, expected a number"), ("$.sizes", "an object or null"), ("$", "an object or null")):
         run("refused: " + key, TRACT + graph(f"x = external<scalar>(shape = [3]); y = x * scalar({get(key)});"), {}, {}, files, refused=words)
     taken = "x = external<scalar>(shape = [3]); y = x * scalar(tract_resource_get(label = '/conf', key = '$.width'));"
-    for text in (json.dumps({"name": "caf\u00e9 \U0001f600 \\ \"", "width": 3}), '{"na\\u006de": -0.0e+2, "w\\u0069dth": 3}', '{"width": 2, "b": "\\ud83d", "width": 3e0} \n',
-                 '{"b": [' + "1," * 300000 + '1e999], "width": 3}'):
+    for text in (json.dumps({"name": "caf\u00e9 \U0001f600 \\ \"", "width": 3}), '{"na\\u006de": -0.0e+2, "w\\u0069dth": 3}', '{"width": 2, "b": "\\ud83d\\ude00", "width": 3e0} \n',
+                 '{"b": [' + "1," * 300000 + '1e99], "width": 3}', '{"width": 3, "e": %s}' % ("[" * 127 + "]" * 127), '{"width": 3, "[": "%s"}' % ('[\\"{' * 999)):
         run("read: " + text[:40], TRACT + graph(taken), {"x": ("f", (3,), x)}, {"y": ("f", (3,), [3 * v for v in x])}, {"conf.json": text})
     letters = f"a = {get('$.a')}; b = {get('$.b')}; y = x * (3.0 if a == 'caf\u00e9\U0001f600' && b == 'cafe' else 2.0);"
     run("letters", TRACT + graph("x = external<scalar>(shape = [3]);" + letters), {"x": ("f", (3,), x)}, {"y": ("f", (3,), [3 * v for v in x])},
         {"conf.json": json.dumps({"a": "caf\u00e9\U0001f600", "b": "cafe"})})
-    for number in ("+3", "03", "3.", ".3", "-", "3e", "NaN", "1e999", "9" * 400):
-        words = "is too large a number" if number[0] in "19" else "a number as -2, 0.5 or 1e-3"
+    for number, words in (("+3", "1:11: invalid token near '+'"), ("03", "invalid token near '0'"), ("3.", "invalid token near '3.'"), (".3", "invalid token near '.'"),
+                          ("-", "invalid token"), ("3e", "invalid token"), ("NaN", "invalid token"), ("1e999", "real number overflow near '1e999'"),
+                          ("9" * 400, "too big integer"), ("9223372036854775808", "too big integer")):
         run("refused: " + number[:9], TRACT + graph(taken), {}, {}, {"conf.json": '{"width": %s}' % number}, refused=words)
+    run("the last of i64", TRACT + graph("x = tract_core_external(shape = [1], datum_type = 'i64'); y = x + " + get("$.width") + ";"), {"x": ("q", (1,), [-7])},
+        {"y": ("q", (1,), [2 ** 63 - 8])}, {"conf.json": '{"width": 9223372036854775807}'})
     large = {f"k{i}": [i] * 400 for i in range(1000)}
     calls = "".join(f"v{i} = {get(f'$.k{i % 1000}[399]')}; l{i} = {get(f'$.k{i % 20}')};" for i in range(4000))
     run("thousands of values of a large file", TRACT + graph("x = external<scalar>(shape = [3]);" + calls + "y = x * scalar(v1999) + scalar(l3999[0]);"), {"x": ("f", (3,), x)},
         {"y": ("f", (3,), [999 * v + 19 for v in x])}, {"conf.json": json.dumps(large)}, most_mb=256)
-    for text, words in (("", "expected a value"), ("\ufeff{}", "a byte order mark"), ('{"width": 3} 4', "the end of the file before '4"), ('{"width": 3}\0', "the end of the file"), ('{"a\n": 3}', "escape of a control"), ('{"a": 1,', "expected a string before"), ('{"a" 1, "width": 3}', "expected ':' before '1"), ('{"a": tru, "width": 3}', "expected a value"),
-                        ('{"a": [1 2], "width": 3}', "expected ',' or ']'"), ('{"a": "b', "expected '\"'"), ('{"a": "\\u00g1", "width": 3}', "a character, or one of"),
-                        ("[" * 5000, "nested more than"), ('{"a": ' + "[" * 5000, "nested more than"), ("{1}", "expected a string"), ('{"a": [1,], "width": 3}', "expected a value"),
-                        ('{"a": [1e999], "width": 3,}', "expected a string")):
-        run("refused: " + text[:20], TRACT + graph(f"x = external<scalar>(shape = [3]); y = x * scalar({get('$.width')});"), {}, {}, {"conf.json": text}, refused=words)
+    for text, words in (("", "1:0: unexpected token near end of file"), ("\ufeff{}", "a byte order mark"), ('{"width": 3} 4', "1:14: end of file expected near '4'"), ('{"width": 3}\0', "end of file expected"),
+                        ('{"a\n": 3}', "unexpected newline"), ('{"a\t": 3}', "control character 0x9"), ('{"a": 1,', "string or '}' expected near end of file"), ('{"a" 1, "width": 3}', "':' expected near '1'"), ('{"a": tru, "width": 3}', "invalid token near 'tru'"),
+                        ('{"a": [1 2], "width": 3}', "']' expected near '2'"), ('{"a": "b', "premature end of input"), ('{"a": "\\u00g1", "width": 3}', "invalid escape"), ('{"a": "\\q", "width": 3}', "invalid escape"),
+                        ('{"a": "\\ud83d", "width": 3}', "invalid Unicode"), ('{"a": "\\u0000", "width": 3}', "is not allowed"), (b'{"a": "\xff", "width": 3}', "unable to decode byte 0xff"),
+                        ("[" * 5000, "nested more than 128 deep"), ('{"a": ' + "[" * 5000, "nested more than 128 deep"), ('{"width": 3, "a": %s}' % ("[" * 128 + "]" * 128), "nested more than"), ("[" + "{}," * 65536 + "{}]", "or more than 65536 in all"), ("{1}", "string or '}' expected"),
+                        ('{"a": [1,], "width": 3}', "unexpected token near ']'"), ('{"a": [1e999], "width": 3}', "real number overflow"), (" " * (5 << 20) + "3", "conf.json")):
+        run(f"refused: {text[:20]}", TRACT + graph(f"x = external<scalar>(shape = [3]); y = x * scalar({get('$.width')});"), {}, {}, {"conf.json": text}, refused=words)
+    both = "x = external<scalar>(shape = [3]); y = x * scalar(tract_resource_get(label = 'a', key = '$')) + scalar(tract_resource_get(label = 'b', key = '$'));"
+    run("refused: files of many bytes together", TRACT + graph(both), {}, {}, {n + ".json": " " * (3 << 20) + "3" for n in "ab"}, refused="b.json: JSON files of more than 4194304 bytes in all")
     run("refused: no file", TRACT + graph(f"x = external<scalar>(shape = [3]); y = x * scalar({get('$.width')});"), {}, {}, refused="conf.json")
 
 
