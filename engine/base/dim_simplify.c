@@ -86,6 +86,48 @@ static bool lin_join_choices(struct dims *ds, struct lin *l)
     return false;
 }
 
+#define CHOICES_MAX 4
+
+/* Each operand of a is one of b and the same number more. */
+static bool choices_apart(struct dims *ds, const struct dim *a, const struct dim *b,
+                          int64_t *ret_more)
+{
+    const struct dim *more = NULL;
+    unsigned found = a->kind == b->kind && a->n == b->n && a->n <= CHOICES_MAX;
+    for (unsigned first = 0; found && first < b->n; first++) {
+        more = dim_sub(ds, a->arg[0], b->arg[first]);
+        found = 1;
+        for (unsigned i = 1; dim_is_const(more) && i < a->n; i++)
+            for (unsigned j = 0; j < b->n; j++)
+                found += dim_sub(ds, a->arg[i], b->arg[j]) == more;
+        if (dim_is_const(more) && found == a->n) {
+            *ret_more = more->value;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* min(a, b) - min(a - c, b - c) is c: what is left of the longest of two sequences is compared with
+ * it. */
+static bool lin_cancel_choices(struct dims *ds, struct lin *l)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        for (unsigned j = i + 1; j < l->n; j++) {
+            const struct dim *first = l->t[i];
+            const int64_t k = l->k[j];
+            int64_t more;
+            if ((first->kind != DIM_MIN && first->kind != DIM_MAX) || (l->k[i] > 0) == (k > 0) ||
+                !choices_apart(ds, first, l->t[j], &more))
+                continue;
+            lin_remove(l, j);
+            lin_add(l, k, first);
+            lin_add(l, -k, dim_int(ds, more));
+            return true;
+        }
+    return false;
+}
+
 /* Takes term i, k * floor(x/q), for k*x/q where q divides k*x: x is a symbol times a number, and
  * the symbol a multiple that is. */
 static bool lin_take_whole(struct lin *l, unsigned i)
@@ -118,7 +160,7 @@ const struct dim *dim_from_lin(struct dims *ds, struct lin *l)
 {
     while (!l->bad && lin_take_wholes(l))
         ;
-    while (!l->bad && lin_join_choices(ds, l))
+    while (!l->bad && (lin_join_choices(ds, l) || lin_cancel_choices(ds, l)))
         ;
     if (l->bad)
         return l->n == DIM_TERMS_MAX ? dims_fail(ds, RILL_LIMIT, "a sum of more than 64 terms")

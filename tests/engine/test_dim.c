@@ -531,6 +531,10 @@ static void check_joined(void)
 {
     static const char *const pairs[][2] = {
         { "min(1, T) + max(0, T - 1)", "T" },
+        { "min(T, 1 + T/2) - min(T - 4, T/2 - 3)", "4" },
+        { "min(S, T, 7) - 3*min(S + 2, T + 2, 9)", "-2*min(S, T, 7) - 6" },
+        { "max(S, T)/2 - max(S, T + 1)/2", "max(S, T)/2 - max(S, T + 1)/2" },
+        { "S + (max(S, T) - max(S - 4, T - 4))/2", "S + 2" },
         { "5 - 3*min(T, 2*U) - 3*max(T - 4, 2*U - 4)", "17 - 3*T - 6*U" },
         { "min(1, T) + max(0, T - 1) + min(2, T)", "T + min(2, T)" },
     };
@@ -542,6 +546,8 @@ static void check_joined(void)
           "one at least");
     CHECK(dim_broadcast(ds, parsed(ds, "max(2, T)"), parsed(ds, "T")) != parsed(ds, "T"),
           "two at least");
+    CHECK(parsed(ds, "min(S, T) - min(S - 4, T - 3)") != parsed(ds, "4"), "not as far apart");
+    CHECK(parsed(ds, "min(S, T) - max(S - 4, T - 4)") != parsed(ds, "4"), "least and most");
     CHECK(parsed(ds, "min(1, T) + max(0, T - 2)") != parsed(ds, "T - 1"), "another cut");
     CHECK(parsed(ds, "min(1, T) - max(0, T - 1)") != parsed(ds, "T"), "a difference");
     dims_free(ds);
