@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/nnef/dat.h"
+#include "engine/base/checked.h"
 
 #include <string.h>
 
@@ -167,9 +168,8 @@ rill_status tensor_from_dat(struct tensor **ret, struct arena *a, const uint8_t 
     int64_t count, bits;
     for (uint32_t i = 0; i < h.rank; i++)
         shape.dim[i] = h.dim[i];
-    if (!tensor_count_checked(&shape, &count) ||
-        __builtin_mul_overflow(count, (int64_t) h.bits, &bits) || bits > INT64_MAX - 7 ||
-        (bits + 7) / 8 != h.data_bytes)
+    if (!tensor_count_checked(&shape, &count) || !int_mul(count, h.bits, &bits) ||
+        bits > INT64_MAX - 7 || (bits + 7) / 8 != h.data_bytes)
         return err_set(reterr, RILL_MALFORMED, "%s: the shape does not fit %u bytes of data", file,
                        h.data_bytes);
     struct tensor *t = tensor_new(a, shape.type, shape.rank, shape.dim);

@@ -16,6 +16,7 @@
  * rill_onnx: a network for a whole sequence, put into the graph as it stands. Tensors keep
  * their shapes on both sides; sizes that the file leaves open are those of what comes in. */
 #include "engine/base/bytes.h"
+#include "engine/base/checked.h"
 #include "engine/graph/control.h"
 #include "engine/typing/half.h"
 #include "models/nnef/import.h"
@@ -58,7 +59,7 @@ static bool known_count(const struct fact *f, int64_t *ret, int *ret_open)
     for (int i = 0; i < f->rank; i++) {
         if (!dim_is_const(f->shape[i]))
             *ret_open = i;
-        else if (__builtin_mul_overflow(*ret, dim_value(f->shape[i]), ret))
+        else if (!int_mul(*ret, dim_value(f->shape[i]), ret))
             return false;
     }
     return true;

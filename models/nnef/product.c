@@ -307,7 +307,7 @@ static rill_status deconv_filter(const struct call *c, uint32_t x, int64_t group
     TRY(fixed_dim(c, *filter, 0, &out));
     TRY(fixed_dim(c, *filter, 1, &in));
     const struct dim *channels = wire_fact(c->s, x)->shape[1];
-    if (groups < 1 || out % groups || __builtin_mul_overflow(in, groups, &all) ||
+    if (groups < 1 || out % groups || !int_mul(in, groups, &all) ||
         (dim_is_const(channels) && dim_value(channels) != all))
         return call_fail(c, RILL_MALFORMED,
                          "'deconv': a filter of %lld by %lld channels in %lld groups; in a text "
@@ -329,13 +329,10 @@ static rill_status past_windows(const struct call *c, const struct spatial *sp, 
             return call_fail(c, RILL_UNSUPPORTED,
                              "'deconv': output_shape of spatial axes alone, as tract writes it, "
                              "needs an input of fixed size and padding");
-        if (__builtin_mul_overflow(dim_value(size) - 1, sp->stride[i], &reach) ||
-            __builtin_mul_overflow(kernel - 1, sp->dilation[i], &kernel) ||
-            __builtin_add_overflow(reach, kernel, &reach) ||
-            __builtin_sub_overflow(reach, sp->pads[i], &reach) ||
-            __builtin_sub_overflow(reach, sp->pads[sp->n + i], &reach) ||
-            __builtin_add_overflow(reach, 1, &reach) ||
-            __builtin_sub_overflow(shape[i], reach, &ret[i]) || ret[i] < 0)
+        if (!int_mul(dim_value(size) - 1, sp->stride[i], &reach) ||
+            !int_mul(kernel - 1, sp->dilation[i], &kernel) || !int_add(reach, kernel, &reach) ||
+            !int_sub(reach, sp->pads[i], &reach) || !int_sub(reach, sp->pads[sp->n + i], &reach) ||
+            !int_add(reach, 1, &reach) || !int_sub(shape[i], reach, &ret[i]) || ret[i] < 0)
             return call_fail(c, RILL_MALFORMED,
                              "'deconv': output_shape says %lld, less than the windows reach",
                              (long long) shape[i]);
@@ -376,7 +373,7 @@ rill_status build_deconv(const struct call *c, struct val *ret)
     TRY(groups_of(c, in[0], &groups));
     TRY(deconv_filter(c, in[0], groups, &in[1]));
     TRY(fixed_dim(c, in[1], 1, &channels));
-    if (__builtin_mul_overflow(channels, groups, &channels) || channels < 1 || channels > 1 << 24)
+    if (!int_mul(channels, groups, &channels) || channels < 1 || channels > 1 << 24)
         return call_fail(c, RILL_LIMIT, "'deconv': %lld groups", (long long) groups);
     TRY(channel_vector(c, "bias", wire_fact(c->s, in[0])->type, channels, &in[2]));
     unsigned n = spatial_attrs(&sp, attrs);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* GroupQueryAttention and RotaryEmbedding of the domain com.microsoft. */
 #include "models/onnx/attention.h"
+#include "engine/base/checked.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -110,7 +111,7 @@ static void gqa_heads(struct emitter *e, struct attention *a)
         return;
     }
     int64_t heads;
-    if (__builtin_mul_overflow(kv, 2, &heads) || __builtin_add_overflow(heads, q, &heads)) {
+    if (!int_mul(kv, 2, &heads) || !int_add(heads, q, &heads)) {
         e->status =
             convert_fail(l, RILL_LIMIT, "num_heads=%" PRId64 " and kv_num_heads=%" PRId64, q, kv);
         return;

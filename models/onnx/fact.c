@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Declared types of inputs; their named dimensions become symbols. */
 #include "models/onnx/internal.h"
+#include "engine/base/checked.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -182,7 +183,7 @@ rill_status fact_from_pb(struct reader *r, const char *name, const Onnxpb__Type 
         TRY(dim_from_pb(r, what, t->shape->dim[i], &ret->shape[i]));
         int64_t d =
             dim_is_const(ret->shape[i]) && dim_value(ret->shape[i]) ? dim_value(ret->shape[i]) : 1;
-        if (__builtin_mul_overflow(known, d, &known) || known > INT64_MAX / 8)
+        if (!int_mul(known, d, &known) || known > INT64_MAX / 8)
             return err_set(r->err, RILL_MALFORMED,
                            "%s: its dimensions multiply to more than there is", what);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Old forms of ops become the newest one: attributes turn into inputs, defaults are spelled out. */
 #include "models/onnx/internal.h"
+#include "engine/base/checked.h"
 
 #include <string.h>
 
@@ -174,8 +175,7 @@ static bool pad_of_last(struct conversion *l, int64_t k, int64_t after, int64_t 
                   size = list_at(convert_attr(l, "kernel_shape"), k, 0),
                   step = list_at(convert_attr(l, "dilations"), k, 1);
     int64_t span;
-    if (size < 1 || step < 1 || stride < 1 || after < 0 ||
-        __builtin_mul_overflow(size - 1, step, &span))
+    if (size < 1 || step < 1 || stride < 1 || after < 0 || !int_mul(size - 1, step, &span))
         return false;
     *ret = after >= span || stride - 1 > span - after ? span : after + stride - 1;
     return true;
