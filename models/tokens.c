@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/tokens.h"
+#include "engine/base/utf8.h"
 
 #include <string.h>
 
@@ -15,37 +16,10 @@ struct reading {
 
 /* ---- text ---- */
 
-/* Length of the character at s, 0 where it is none. */
-static size_t utf8_length(const unsigned char *s, size_t n)
-{
-    static const struct {
-        unsigned char mask, lead;
-        uint32_t least;
-    } forms[] = {
-        { 0x80, 0x00, 0 },
-        { 0xe0, 0xc0, 0x80 },
-        { 0xf0, 0xe0, 0x800 },
-        { 0xf8, 0xf0, 0x10000 },
-    };
-    for (size_t k = 0; k < 4 && k < n; k++) {
-        if ((s[0] & forms[k].mask) != forms[k].lead)
-            continue;
-        uint32_t c = s[0] & (unsigned char) ~forms[k].mask;
-        for (size_t i = 1; i <= k; i++) {
-            if ((s[i] & 0xc0) != 0x80)
-                return 0;
-            c = c << 6 | (s[i] & 0x3fu);
-        }
-        return c < forms[k].least || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : k + 1;
-    }
-    return 0;
-}
-
 bool tokens_text_is_plain(const char *s, size_t n)
 {
     for (size_t at = 0, k; at < n; at += k)
-        if (!(k = utf8_length((const unsigned char *) s + at, n - at)) ||
-            (unsigned char) s[at] < 0x20)
+        if (!(k = utf8_length(s + at, n - at)) || (unsigned char) s[at] < 0x20)
             return false;
     return true;
 }

@@ -6,6 +6,7 @@
  * Calls are min, max, broadcast, ge and eq. */
 #include "engine/base/dim_claims.h"
 #include "engine/base/dim_internal.h"
+#include "engine/base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,13 +91,22 @@ static const struct dim *parse_quoted(struct parser *p)
     return dim_symbol(p->ds, name);
 }
 
+/* Bytes of the letter at s; 0: none. */
+static size_t letter_length(const char *s)
+{
+    const size_t n = is_letter(*s) ? 1 : utf8_length(s, 4);
+    return n > 1 || is_letter(*s) ? n : 0;
+}
+
 static size_t name_length(const char *s)
 {
-    size_t n = 1;
+    size_t n = 1, more = letter_length(s);
     if (s[0] == '?')
         return n + strspn(s + 1, "0123456789");
-    while (is_letter(s[n]) || is_digit(s[n]) || s[n] == '.' || (s[n] == '/' && is_letter(s[n + 1])))
-        n++;
+    for (n = more; more; n += more)
+        more = is_digit(s[n]) || s[n] == '.' || (s[n] == '/' && letter_length(s + n + 1))
+            ? 1
+            : letter_length(s + n);
     return n;
 }
 
@@ -183,7 +193,7 @@ static const struct dim *parse_atom(struct parser *p)
         return parse_quoted(p);
     if (is_digit(c))
         return parse_int(p, false);
-    if (is_letter(c) || c == '?')
+    if (c == '?' || letter_length(p->at))
         return parse_name(p);
     return parse_fail(p, RILL_INVALID, "expected a number, a name or '('");
 }

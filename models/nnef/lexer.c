@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/nnef/lexer.h"
+#include "engine/base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +33,13 @@ static bool is_name(int c)
 {
     return is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
+/* Bytes of a character of names at that place, which may be beyond ASCII; 0: none. */
+static size_t name_bytes(const struct nnef_lexer *l)
+{
+    const size_t n = utf8_length(l->at, (size_t) (l->end - l->at));
+    return n > 1 || is_name(peek(l, 0)) ? n : 0;
+}
+
 static bool is_space(int c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
@@ -123,10 +131,11 @@ struct nnef_token nnef_next(struct nnef_lexer *l)
     }
     if (is_digit(c)) {
         t.kind = take_number(l);
-    } else if (is_name(c)) {
+    } else if (name_bytes(l)) {
         t.kind = NNEF_NAME;
-        while (is_name(peek(l, 0)))
-            step(l);
+        for (size_t n; (n = name_bytes(l)) > 0;)
+            while (n--)
+                step(l);
     } else {
         t.kind = take_mark(l);
     }

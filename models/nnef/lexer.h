@@ -13,7 +13,8 @@ struct nnef_pos {
 
 enum nnef_token_kind {
     NNEF_END,
-    NNEF_NAME, /* letters, digits and _; or anything between two ` (names that a file brought) */
+    NNEF_NAME, /* letters, digits, _ and what is beyond ASCII; or anything between two ` (names that
+                * a file brought) */
     NNEF_INT,
     NNEF_REAL,
     NNEF_TEXT, /* a quoted string; at..n is what stands between the quotes */

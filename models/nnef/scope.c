@@ -40,9 +40,13 @@ static rill_status symbol_take(struct builder *b, const char *name, struct val *
 
 rill_status symbol_add(struct builder *b, const char *name, struct val *ret)
 {
-    const char *size = arena_printf(b->arena, "%s >= 0", name);
+    char printed[1100]; /* a name is of less than 256 bytes */
     *ret = (struct val) { .kind = VAL_DIM, .dim = dim_symbol(b->dims, name) };
-    if (!size || !ret->dim)
+    if (!ret->dim)
+        return nnef_no_memory(b);
+    dim_print(ret->dim, printed, sizeof printed);
+    const char *size = arena_printf(b->arena, "%s >= 0", printed);
+    if (!size)
         return nnef_no_memory(b);
     TRY(dims_assert(b->dims, size, b->err));
     TRY(symbol_take(b, name, ret));

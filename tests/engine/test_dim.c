@@ -442,6 +442,20 @@ static void test_symbols(void)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         CHECK(dim_parse(ds, text(all[i]), &back, &err) == RILL_OK && back == all[i], "%s %s",
               text(all[i]), err.text);
+    CHECK(dim_parse(ds,
+                    "2*\xf0\x9f\x8e\xaf"
+                    "0 + 1",
+                    &back, &err) == RILL_OK &&
+              back ==
+                  dim_add_int(ds,
+                              dim_mul_int(ds,
+                                          dim_symbol(ds,
+                                                     "\xf0\x9f\x8e\xaf"
+                                                     "0"),
+                                          2),
+                              1),
+          "letters beyond ASCII: %s", err.text);
+    CHECK(dim_parse(ds, "2*\xf0\x9f", &back, &err) != RILL_OK, "no letter");
     CHECK(fresh != q0 && fresh != dim_fresh(ds), "%s", text(fresh));
     CHECK(dim_mentions(dim_add(ds, odd, path), path) && !dim_mentions(odd, path), "%s", text(path));
     const struct dim *list[2] = { num };

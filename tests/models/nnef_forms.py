@@ -171,6 +171,12 @@ def dialect():
     run("what holds in one mode is not assumed", "extension tract_symbol S;\nextension tract_assert S >= 1;\n"
         "extension tract_assert tg: S==1;\n" + graph("x = external<scalar>(shape = [S]); y = x * 2.0;"),
         {"x": ("f", (3,), [1.0, 2.0, 3.0])}, {"y": ("f", (3,), [2.0, 4.0, 6.0])}, tract=True)
+    for name in ("🎯0", "zeit_é", "长度"):
+        run("a symbol " + name, f"extension tract_symbol {name};\nextension tract_assert {name} >= 2 + 0*{name}/4;\n" + graph(
+            f"x = external<scalar>(shape = [{name}]); 数 = x * 2.0; y = tract_core_broadcast(数, shape = [2, {name}]);"),
+            {"x": ("f", (3,), [1.0, 2.0, 3.0])}, {"y": ("f", (2, 3), [2.0, 4.0, 6.0] * 2)}, tract=True)
+    run("refused: a symbol that is no text", "", {}, {}, files={"graph.nnef": b"version 1.0;\nextension tract_symbol \xf0\x9f;\n"},
+        refused="found byte 0xf0, expected ';'")
     blocks()
     run("infinity", graph("x = external<scalar>(shape = [2]); y = select(x > 0.0, x, x * 0.0 + -inf);"),
         {"x": ("f", (2,), [1.0, -1.0])}, {"y": ("f", (2,), [1.0, -math.inf])}, tract=True)
