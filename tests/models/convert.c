@@ -614,6 +614,53 @@ static void narrow_test(enum dtype type, bool onnx)
     arena_drop(&a);
 }
 
+/* ---- names ---- */
+
+/* Outputs that are computed, and called as the input is. */
+static void clash_graph(struct graph *g, struct arena *a, struct dims *ds)
+{
+    static const enum op_id op[] = { OP_NEG, OP_ABS };
+    const struct fact f = { .type = DTYPE_F32, .rank = 1, .shape = { dim_int(ds, 3) } };
+    graph_init(g, a, ds, "clash");
+    const uint32_t in = graph_add_input(g, "x", &f);
+    for (int i = 0; i < 2; i++) {
+        const uint32_t out = graph_add_wire(g, "x", &f);
+        graph_add_node(g, op_by_id(op[i]), "x", NULL, &in, 1, &out, 1);
+        graph_add_output(g, out);
+    }
+}
+
+static void clash_test(bool onnx)
+{
+    static const float x[3] = { 1, -2, 3 }, y[2][3] = { { -1, 2, -3 }, { 1, 2, 3 } };
+    static const char *const name[] = { "x_2", "x_3" };
+    struct arena a = { 0 };
+    struct dims *ds = dims_new();
+    struct graph g;
+    rill_model *m = NULL;
+    rill_error err = { .text = "" };
+    char file[sizeof folder + 8];
+    const struct tensor *in, *out[2];
+    snprintf(file, sizeof file, "%s.onnx", folder);
+    clash_graph(&g, &a, ds);
+    in = tensor_from_data(&a, DTYPE_F32, 1, (int64_t[]) { 3 }, x);
+    bool read =
+        (onnx ? graph_write_onnx : graph_write_nnef)(&g, onnx ? file : folder, &err) == RILL_OK &&
+        rill_model_open(&m, onnx ? file : folder, &err) == RILL_OK &&
+        interp_run(&m->typed.g, &in, &a, out, &err) == RILL_OK;
+    CHECK(read, "%s", err.text);
+    for (int i = 0; read && i < 2; i++) {
+        const char *is = m->typed.g.wires[m->typed.g.outputs[i]].name;
+        CHECK(!strcmp(is, name[i]) && !memcmp(out[i]->data, y[i], sizeof y[i]), "output %d is '%s'",
+              i, is);
+    }
+    rill_model_free(m);
+    remove(file);
+    folder_remove();
+    dims_free(ds);
+    arena_drop(&a);
+}
+
 static bool is_network(const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -666,6 +713,8 @@ int main(void)
         narrow_test(t, false);
         narrow_test(t, true);
     }
+    clash_test(false);
+    clash_test(true);
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         walk(source, folders[i]);
     for (size_t i = 0; i < sizeof pipelines / sizeof *pipelines; i++) {
