@@ -7,7 +7,7 @@
 cd "$(dirname "$0")" || exit 1
 while [ $# -gt 0 ]; do
     if [ "$1" != --slow ] || { [ "$2" != all ] && ! grep -rqxE --include='*.sh' -e " *slow $2" tests; }; then
-        echo "test.sh knows --slow all and" $(grep -rhxE --include='*.sh' ' *slow [a-z]+' tests | sed 's/^ */--/') "not '$*'"
+        echo "test.sh knows --slow all and" $(grep -rhxE --include='*.sh' ' *slow [a-z]+' tests | sed 's/^ */--/' | sort -u) "not '$*'"
         exit 2
     fi
     RILL_SLOW="$RILL_SLOW $2"

@@ -136,13 +136,6 @@ static const struct node *shows_again(const struct pulser *p, uint32_t w, unsign
 
 rill_status shown_refuse(const struct pulser *p, const struct node *n, int axis, unsigned i)
 {
-    if (node_is(n, OP_SIGMOID))
-        return op_fail(
-            p->err, RILL_UNSUPPORTED, n,
-            "cannot stream: what a mask hides along axis %d of input %u, a time axis, is "
-            "followed up to a softmax, not through Sigmoid; the mask laid over once more "
-            "behind it (0 before a sum, -inf before a softmax) would stream",
-            axis, i);
     return op_fail(p->err, RILL_UNSUPPORTED, n,
                    "cannot stream: along axis %d of input %u, a time axis, frames that a mask has "
                    "hidden would show again",

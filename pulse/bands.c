@@ -372,12 +372,17 @@ static struct band sub_band(const struct look *l, enum shows what)
     bool inverts = within(l, 0, 1, 1) && is_truth(l->p, l->n->in[1]);
     if (!is_truth_kind(what))
         return sum_band(l, what);
-    return inverts ? input_band(l, 1, what == SHOWS_TRUE ? SHOWS_FALSE : SHOWS_TRUE) : all;
+    if (inverts)
+        return input_band(l, 1, what == SHOWS_TRUE ? SHOWS_FALSE : SHOWS_TRUE);
+    return what == SHOWS_TRUE ? either(l, what, what) : all;
 }
 
+/* Of nothing but 0 it is 0. */
 static struct band add_band(const struct look *l, enum shows what)
 {
-    return is_truth_kind(what) ? all : sum_band(l, what);
+    if (!is_truth_kind(what))
+        return sum_band(l, what);
+    return what == SHOWS_TRUE ? either(l, what, what) : all;
 }
 
 static struct band logic_band(const struct look *l, enum shows what)
@@ -437,7 +442,8 @@ static struct band max_band(const struct look *l, enum shows what)
 static struct band weights_band(const struct look *l, enum shows what)
 {
     int rank = pulser_fact(l->p, l->n->in[0])->rank;
-    bool along_keys = node_is(l->n, OP_EXP) || axis_normalise(axis_of(l->n), rank) == l->key;
+    bool each = node_is(l->n, OP_EXP) || node_is(l->n, OP_SIGMOID);
+    bool along_keys = each || axis_normalise(axis_of(l->n), rank) == l->key;
     return what == SHOWS_TRUE && along_keys
         ? band_of(l->p, l->n->in[0], SHOWS_HIGH, l->query, l->key)
         : all;
@@ -484,7 +490,7 @@ static struct band (*const bands[OP_COUNT])(const struct look *l, enum shows wha
     [OP_MAX] = max_band,          [OP_MIN] = max_band,        [OP_MUL] = mul_band,
     [OP_NEG] = zero_band,         [OP_NOT] = not_band,        [OP_OR] = logic_band,
     [OP_RELU] = zero_band,        [OP_RESHAPE] = same_band,   [OP_ROUND_BF16] = round_band,
-    [OP_ROUND_F16] = round_band,   [OP_SIGN] = zero_band,      [OP_SLICE] = same_band,
+    [OP_ROUND_F16] = round_band,  [OP_SIGMOID] = weights_band, [OP_SIGN] = zero_band,      [OP_SLICE] = same_band,
     [OP_SOFTMAX] = weights_band,  [OP_SQRT] = zero_band,      [OP_SQUEEZE] = same_band,
     [OP_SUB] = sub_band,          [OP_TANH] = zero_band,      [OP_TRANSPOSE] = same_band,
     [OP_UNSQUEEZE] = same_band,   [OP_WHERE] = where_band,    [OP_FLATTEN] = same_band,

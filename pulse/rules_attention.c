@@ -279,7 +279,9 @@ static rill_status scores_settle(struct pulser *p, const struct node *n, const s
     const struct band window = { s->chunk, s->left, s->keys - s->key_pulse - s->left,
                                  false,    false,   0 };
     uint32_t w = n->out[0];
-    bool turns = node_is(n, OP_SOFTMAX) || node_is(n, OP_EXP), settled = false, open = false;
+    static const enum op_id weigh[] = { OP_SOFTMAX, OP_EXP, OP_SIGMOID };
+    bool turns = node_is_among(n, weigh, sizeof weigh / sizeof *weigh), settled = false,
+         open = false;
     if (!dtype_is_float(pulser_fact(p, w)->type))
         return RILL_OK;
     const struct band zero = band_of(p, w, SHOWS_TRUE, s->axis, s->key_axis),

@@ -279,6 +279,41 @@ static void started(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Add", "", x, y));
 }
 
+/* ---- weights that are no softmax ---- */
+
+/* Attention to 4 frames before and its own, by what is made of masked scores. */
+enum weighed { SIGMOIDS, SIGMOIDS_ADDED, DIFFERENCE, SUM_OF_TWO };
+
+static uint32_t masked_scores(struct gb *b, uint32_t x, float low)
+{
+    uint32_t n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 1));
+    uint32_t i = GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1));
+    uint32_t d = GB(b, "Sub", "", GB(b, "Unsqueeze", "", i, gb_ints(b, 1)),
+                    GB(b, "Unsqueeze", "", i, gb_ints(b, 0)));
+    uint32_t seen = GB(b, "And", "", GB(b, "GreaterOrEqual", "", d, gb_int(b, 0)),
+                       GB(b, "Less", "", d, gb_int(b, 5)));
+    uint32_t q = GB(b, "MatMul", "", x, gb_weights(b, 2, WIDTH, WIDTH));
+    uint32_t s = GB(b, "MatMul", "", q, gb_transpose(b, x, "0,2,1"));
+    if (isinf(low))
+        return GB(b, "Where", "", seen, s, gb_scalar(b, low));
+    return GB(b, "Add", "", s, GB(b, "Where", "", seen, gb_scalar(b, 0), gb_scalar(b, low)));
+}
+
+static void weighed(struct gb *b, const void *ctx)
+{
+    const enum weighed how = *(const enum weighed *) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), w;
+    if (how == SIGMOIDS || how == SIGMOIDS_ADDED) {
+        w = GB(b, "Sigmoid", "", masked_scores(b, x, how == SIGMOIDS ? -INFINITY : -1e9f));
+    } else {
+        w = GB(b, "Softmax", "axis=-1", masked_scores(b, x, -INFINITY));
+        uint32_t other = GB(b, "Softmax", "axis=-1", masked_scores(b, x, -1e9f));
+        w = GB(b, how == DIFFERENCE ? "Sub" : "Add", "", w,
+               GB(b, "Mul", "", other, gb_scalar(b, 0.4f)));
+    }
+    gb_output(b, GB(b, "MatMul", "", w, x));
+}
+
 /* ---- a table of distances that the length cuts ---- */
 
 #define TABLE_MOST 32 /* frames that it is for */
@@ -386,6 +421,10 @@ static const struct habit habits[] = {
     { "the frame 2 behind, the last at the end", clamped, (const struct clamped[]) { { 2, 0, false, true } }, NULL, { COPIES }, 0 },
     { "two more frames than there are, clipped", clamped, (const struct clamped[]) { { -1, 2, true, true } }, NULL, { COPIES }, 0 },
     { "rows of a table over rows that were wanted", quotient, NULL, "S>=1", { { NULL, false, NULL } }, 0 },
+    { "Sigmoids of scores that -inf hides", weighed, (const enum weighed[]) { SIGMOIDS }, "S>=1", { { NULL, false, NULL } }, 1e-6F },
+    { "Sigmoids of scores that -1e9 hides", weighed, (const enum weighed[]) { SIGMOIDS_ADDED }, "S>=1", { { NULL, false, NULL } }, 1e-6F },
+    { "the difference of two softmaxes", weighed, (const enum weighed[]) { DIFFERENCE }, "S>=1", { { NULL, false, NULL } }, 1e-6F },
+    { "the sum of two softmaxes", weighed, (const enum weighed[]) { SUM_OF_TWO }, "S>=1", { { NULL, false, NULL } }, 1e-6F },
     { "a table of distances, cut", cut_table, (const struct cut_table[]) { { false, false } }, "S>=1", TABLES, 1e-6F },
     { "a table of distances, cut, picked in one row", cut_table, (const struct cut_table[]) { { true, false } }, "S>=1", TABLES, 1e-6F },
     { "a table of distances, cut and turned", cut_table, (const struct cut_table[]) { { false, true } }, "S>=1", TABLES, 1e-6F },
