@@ -300,7 +300,7 @@ static rill_status input_wrong(const struct run_inputs *in, const struct graph *
                                const struct wire *w, const struct tensor *t, rill_error *err)
 {
     const struct tensor *given = npz_find(&in->given, w->name);
-    char fact[160], have[160], hint[100] = "";
+    char fact[160], have[160], hint[160] = "";
     struct fact own;
     fact_print(&w->fact, fact, sizeof fact);
     fact_of_tensor(&own, g->dims, given);
@@ -308,6 +308,9 @@ static rill_status input_wrong(const struct run_inputs *in, const struct graph *
     fact_print(&own, have, sizeof have);
     if (t->type == w->fact.type && w->fact.rank >= 0 && t->rank && tensor_fits(&w->fact, t, 1))
         snprintf(hint, sizeof hint, ", one for each of --steps %lld", (long long) t->dim[0]);
+    else if (t->rank == w->fact.rank && !fact_to_tensor(&w->fact, &(struct tensor) { 0 }))
+        snprintf(hint, sizeof hint,
+                 "; --set SYMBOL=VALUE and --shape INPUT=.. say what sizes that are open are");
     return err_set(err, RILL_INVALID, "input '%.80s' is %s; %.200s has %s%s", w->name, fact,
                    input_file(in, given), have, hint);
 }

@@ -267,6 +267,11 @@ rill_status fault_error(const struct fault *f, rill_error *reterr)
     if (f->kind == FAULT_LENGTH)
         return op_fail(reterr, RILL_INVALID, f->node, "length %lld is not one of 0 to %lld",
                        (long long) f->value, (long long) f->limit);
+    if (f->value == INDEX_BELOW)
+        return op_fail(reterr, RILL_INVALID, f->node,
+                       "its start, which the data decide, is below 0; they must count from the "
+                       "front of an axis of %lld, of which all that is sliced exists",
+                       (long long) f->limit);
     return op_fail(reterr, RILL_INVALID, f->node, "index %lld is outside an axis of %lld",
                    (long long) f->value, (long long) f->limit);
 }

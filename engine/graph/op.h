@@ -117,10 +117,13 @@ struct prep {
 
 enum fault_kind {
     FAULT_NONE,
-    FAULT_INDEX,  /* an index outside an axis of `limit` */
+    FAULT_INDEX,  /* an index outside an axis of `limit`, or INDEX_BELOW */
     FAULT_LENGTH, /* a length that is not one of 0..limit */
     FAULT_SAID    /* what the op says of it, in words that lie behind the struct */
 };
+
+/* In the stead of places from a start below 0, where the data may not count from the end. */
+#define INDEX_BELOW INT64_MAX
 
 /* The first that a run found. FAULT_WORDS_BYTES lie behind it where an op has OP_SAYS. */
 struct fault {

@@ -151,7 +151,7 @@ static rill_status make_places(const struct maker *m, uint32_t start, int64_t si
     if (m->g->wires[start].fact.type != DTYPE_I64)
         TRY(make(m, OP_CAST, &to, m->n->name, &one, &start, 1, &start));
     TRY(make_i64s(m, 1, 0, 0, &zero));
-    TRY(make_i64s(m, 1, INT64_MAX, 0, &far));
+    TRY(make_i64s(m, 1, INDEX_BELOW, 0, &far));
     TRY(make_i64s(m, size, 0, 1, &each));
     TRY(make(m, OP_ADD, NULL, m->n->name, &all, (uint32_t[]) { start, each }, 2, &sum));
     TRY(make(m, OP_LESS, NULL, m->n->name, &truth, (uint32_t[]) { start, zero }, 2, &below));

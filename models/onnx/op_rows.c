@@ -340,6 +340,8 @@ static const struct refusal {
     const char *domain, *op, *why;
 } refusals[] = {
     { "com.microsoft", "Inverse", "inverts matrices, which is not supported" },
+    { "com.microsoft", "NhwcConv",
+      "is a convolution with its channels last, which an optimiser made; export without it" },
     { "ai.onnx.preview", "FlexAttention",
       "takes functions of scores, of a preview that may change; export Attention" },
     { "ai.onnx.preview.training", NULL, "is of training; export the model for inference" },

@@ -46,6 +46,9 @@ int main(int argc, char **argv)
         CHECK(rows[i].words ? got == RILL_INVALID && strstr(err.text, rows[i].words) != NULL
                             : got == RILL_OK,
               "at %g: %s, '%s'", (double) rows[i].at, rill_status_text(got), err.text);
+        CHECK(rows[i].at != 1 || strstr(err.text, "is below 0"), "at 1: '%s'", err.text);
+        CHECK(!strstr(err.text, "9223372036854775807"), "at %g: '%s'", (double) rows[i].at,
+              err.text);
     }
     free(mem);
     rill_plan_unref(p);
