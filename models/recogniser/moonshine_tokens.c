@@ -33,20 +33,26 @@ static bool is_silent(const uint8_t *s, size_t n)
     return !n || (n > 2 && s[0] == '<' && s[n - 1] == '>');
 }
 
+/* Bytes of a token that are no text by themselves come out as question marks, as in a text. */
+static void text_write(char **to, const uint8_t *s, size_t n)
+{
+    const bool is_plain = tokens_text_is_plain((const char *) s, n);
+    for (size_t i = 0; i < n; i++)
+        *(*to)++ = is_plain || (s[i] >= 0x20 && s[i] < 0x80) ? (char) s[i] : '?';
+}
+
 static rill_status line_write(const struct recogniser *r, char **to, const uint8_t *s, size_t n,
                               uint32_t token)
 {
-    const bool is_plain = n && tokens_text_is_plain((const char *) s, n);
+    if (n > TOKEN_BYTES_MAX)
+        return wrong(r, token, "is longer than 255 bytes");
     if (is_silent(s, n))
-        *to += sprintf(*to, "<eps> %u\n", token);
-    else if (is_plain && n <= TOKEN_BYTES_MAX)
-        *to += sprintf(*to, "%.*s %u\n", (int) n, (const char *) s, token);
-    else if (n == 1)
-        *to += sprintf(*to, "<0x%02X> %u\n", s[0], token);
+        *to += sprintf(*to, "<eps>");
+    else if (n == 1 && !tokens_text_is_plain((const char *) s, 1))
+        *to += sprintf(*to, "<0x%02X>", s[0]);
     else
-        return wrong(r, token,
-                     is_plain ? "is longer than 255 bytes"
-                              : "is neither one byte nor text in UTF-8");
+        text_write(to, s, n);
+    *to += sprintf(*to, " %u\n", token);
     return RILL_OK;
 }
 

@@ -129,7 +129,7 @@ SPOILED = [
     (tokenizer(lambda b: b[:-132]), "tokenizer.bin has only 147 tokens, and streaming_config.json says vocab_size 148"),
     (tokenizer(lambda b: b + b"\x01x"), "tokenizer.bin has more than 148 tokens, and streaming_config.json says vocab_size 148"),
     (tokenizer(lambda b: b""), "tokenizer.bin has only 0 tokens"),
-    (tokenizer(lambda b: b.replace(b"\x01\xc3", b"\x02\xc3\xc3", 1)), "tokenizer.bin: token 145 is neither one byte nor text in UTF-8"),
+    (tokenizer(lambda b: b[:-132] + bytes([128, 2]) + b"z" * 256), "tokenizer.bin: token 147 is longer than 255 bytes"),
 ]
 
 
@@ -139,6 +139,14 @@ def spoiled_check(tmp):
         spoil(path)
         code, out, why = run(RILL, "transcribe", "-m", path, WAV)
         check(code and not out and words in why, f"{words}: {code} {out}{why}")
+
+
+def bytes_check(tmp):
+    """Tokens of several bytes that are no text by themselves are no mistake."""
+    path = copied(tmp + "/bytes")
+    tokenizer(lambda b: b.replace(b"\x01\xc3", b"\x03\xc3\xc3\n", 1))(path)
+    code, out, why = run(RILL, "transcribe", "-m", path, WAV)
+    check(code == 0 and out, f"bytes: {code} {out}{why}")
 
 
 def conf_check(tmp):
@@ -178,6 +186,7 @@ def daemon_check(tmp):
 with tempfile.TemporaryDirectory() as tmp:
     heard_check(tmp)
     daemon_check(tmp)
+    bytes_check(tmp)
     spoiled_check(tmp)
     conf_check(tmp)
 finish()
