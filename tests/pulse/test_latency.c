@@ -573,7 +573,7 @@ static void net_random(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Relu", "", x));
 }
 
-/* All stream and obey the law, and but for one in a hundred none comes later than it must. */
+/* All stream and obey the law, and but for one in 150 none comes later than it must. */
 static void test_nets(uint32_t nets)
 {
     static const int64_t lengths[] = { 0, 1, 3, 9, 30, -1 };
@@ -593,7 +593,8 @@ static void test_nets(uint32_t nets)
             oracle_laws(&o, "a random net", pulses, lengths);
         oracle_close(&o);
     }
-    oracle_check(late * 100 <= nets, "%u of %u nets are later than they must", late, nets);
+    printf("%u of %u nets are later than they must\n", late, nets);
+    oracle_check(late * 150 <= nets, "%u of %u nets are later than they must", late, nets);
 }
 
 /* Of chains that stream, how many frames later than they must. What is put in front of a sequence,
@@ -616,6 +617,7 @@ static void test_bounds(unsigned chains)
         oracle_check(more <= 0 || fronts, "%lld frames late at pulse %lld: %s", (long long) more,
                      (long long) pulse, text);
     }
+    printf("%u of %u chains are later than they must\n", late, streams);
     oracle_check(streams == chains && late * 50 <= streams, "%u of %u are later than they must",
                  late, streams);
 }
