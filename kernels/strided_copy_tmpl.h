@@ -111,20 +111,34 @@ static inline void FN(turn_few)(float *y, ptrdiff_t ldy, const float *x, ptrdiff
     }
 }
 
-/* Rows that are taken together: each line of x is then read for as long as a processor needs to see that
- * it goes on, and only sixteen are read at a time. */
-#define TURN_ROWS 64
+/* Rows that are taken together: of a few lines of x each is then read for as long as a processor needs to
+ * see that it goes on. Many lines are read 16 rows at a time, fetched so many lines ahead. */
+#define TURN_ROWS  64
+#define TURN_LINES 128
+#define TURN_AHEAD 48
+
+static inline void FN(turn_fetch)(const float *x, ptrdiff_t ldx, size_t c, size_t columns)
+{
+    const size_t at = c + TURN_AHEAD;
+    const float *from =
+        at < columns ? x + (ptrdiff_t) at * ldx : x + (ptrdiff_t) (at % columns) * ldx + 16;
+    for (size_t i = 0; i < 16; i++)
+        __builtin_prefetch(from + (ptrdiff_t) i * ldx);
+}
 
 /* Up to TURN_ROWS rows, a multiple of 16. */
 static inline void FN(turn_rows)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t rows,
                                  size_t columns)
 {
     const size_t whole = columns / 16 * 16;
-    for (size_t c = 0; c < whole; c += 16)
+    for (size_t c = 0; c < whole; c += 16) {
+        if (columns > TURN_LINES)
+            FN(turn_fetch)(x, ldx, c, whole);
         for (size_t r = 0; r < rows; r += 16)
             FN(square_turn)
             (y + (ptrdiff_t) r * ldy + (ptrdiff_t) c, ldy, x + (ptrdiff_t) c * ldx + (ptrdiff_t) r,
              ldx);
+    }
     for (size_t r = 0; r < rows && whole < columns; r += 16)
         FN(turn_few)
         (y + (ptrdiff_t) r * ldy + (ptrdiff_t) whole, ldy,
@@ -135,11 +149,10 @@ static inline void FN(turn_rows)(float *y, ptrdiff_t ldy, const float *x, ptrdif
 static void FN(move_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t rows,
                           size_t columns)
 {
-    const size_t whole = rows / 16 * 16;
-    for (size_t r = 0; r < whole; r += TURN_ROWS)
+    const size_t whole = rows / 16 * 16, block = columns > TURN_LINES ? 16 : TURN_ROWS;
+    for (size_t r = 0; r < whole; r += block)
         FN(turn_rows)
-        (y + (ptrdiff_t) r * ldy, ldy, x + r, ldx, whole - r < TURN_ROWS ? whole - r : TURN_ROWS,
-         columns);
+        (y + (ptrdiff_t) r * ldy, ldy, x + r, ldx, whole - r < block ? whole - r : block, columns);
     if (whole < rows)
         FN(turn_few)(y + (ptrdiff_t) whole * ldy, ldy, x + whole, ldx, rows - whole, columns);
 }
