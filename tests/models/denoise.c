@@ -119,34 +119,37 @@ static void test_begins_inside(void)
     }
 }
 
-/* Noise alone, from a fixed generator: it must come back at least 12 dB lower after half a
- * second. */
-static void test_noise(void)
+/* Noise alone, from a fixed generator, after as much digital silence: it must come back at least
+ * 12 dB lower after half a second. */
+static void test_noise(size_t rate, size_t silent_s)
 {
-    struct floats x = { malloc(32000 * sizeof(float)), 32000 }, y;
+    const size_t from = silent_s * rate, late = rate / 1000 * 16;
+    struct floats x = { calloc(from + 2 * rate, sizeof(float)), from + 2 * rate }, y;
     rill_error err = { .text = "" };
     uint32_t seed = 1;
     double in = 0, out = 0;
-    for (size_t i = 0; i < x.n; i++) {
+    for (size_t i = from; i < x.n; i++) {
         seed = seed * 1664525u + 1013904223u;
         x.v[i] = (float) ((double) seed / 4294967296.0 - 0.5) * 0.1f;
     }
     y = model_run_stream(model, x, 777, &err);
-    CHECK(y.n == x.n + 256, "%zu samples: %s", y.n, err.text);
-    for (size_t i = 8000; y.n == x.n + 256 && i < x.n; i++) {
+    CHECK(y.n == x.n + late, "%zu samples: %s", y.n, err.text);
+    for (size_t i = from + rate / 2; y.n == x.n + late && i < x.n; i++) {
         in += x.v[i] * x.v[i];
-        out += y.v[i + 256] * y.v[i + 256];
+        out += y.v[i + late] * y.v[i + late];
     }
-    CHECK(out > 0 && 10 * log10(in / out) >= 12, "white noise comes back %.1f dB lower",
+    CHECK(out > 0 && 10 * log10(in / out) >= 12,
+          "white noise after %zu s of silence comes back %.1f dB lower", silent_s,
           10 * log10(in / out));
     free(x.v);
     free(y.v);
 }
 
-/* Silence stays silence, and the stream equals the whole-sequence run. */
+/* Silence stays silence, and the stream equals the whole-sequence run, with more than a second of
+ * silence in it. */
 static void test_whole(void)
 {
-    struct floats x = { calloc(16001, sizeof(float)), 16001 }, whole, y;
+    struct floats x = { calloc(72001, sizeof(float)), 72001 }, whole, y;
     rill_error err = { .text = "" };
     y = model_run_stream(model, x, 160, &err);
     bool silent = y.n > 0;
@@ -155,7 +158,9 @@ static void test_whole(void)
     CHECK(silent, "silence in, something out: %s", err.text);
     free(y.v);
     for (size_t i = 0; i < x.n; i++)
-        x.v[i] = sinf((float) i * 0.05f) * (i / 3000 % 2 ? 0.3f : 0.01f);
+        x.v[i] = i / 1000 >= 8 && i / 1000 < 60
+            ? 0
+            : sinf((float) i * 0.05f) * (i / 3000 % 2 ? 0.3f : 0.01f);
     whole = model_run_whole(model, x, &err);
     CHECK(whole.v, "%s", err.text);
     static const uint32_t pulses[] = { 0, 1, 256, 300, 1024, 4096, 20000 };
@@ -231,6 +236,7 @@ static void test_48k(void)
     } else {
         check_skipped += 2;
     }
+    test_noise(48000, 8);
     test_whole();
     rill_model_free(model);
 }
@@ -320,7 +326,9 @@ static void test_model(const char *name, size_t column)
     test_clean();
     if (column) /* wiener takes what it begins with for noise */
         test_begins_inside();
-    test_noise();
+    test_noise(16000, 0);
+    if (column) /* wiener follows noise slowly */
+        test_noise(16000, 8);
     test_whole();
     rill_model_free(model);
 }

@@ -3,11 +3,13 @@
 """The last training of rill-denoise, from the weights that it had before.
 
 usage: further.py DATA BEFORE.onnx OUT.onnx [STEPS1 STEPS2]
+       further.py --single DATA BEFORE.onnx OUT.onnx [STEPS]
 
 DATA: the folder that recordings.py filled. BEFORE.onnx: those weights; this repository's history has
 them (README.md here). Two runs in batches of 16 from step mix.BREATH on; the second goes on from
 halfway between BEFORE and the end of the first, and OUT lies four fifths of the way from BEFORE to
-its end. STEPS1 STEPS2: fewer than 1185 and 1929, to see that all works.
+its end. STEPS1 STEPS2: fewer than 1185 and 1929, to see that all works. --single: one run, from
+step mix.SINGLE on, over single loud sounds; it has not been run long enough to help.
 """
 import os
 import subprocess
@@ -26,6 +28,7 @@ from net import BANDS, LOW, Net, clean_of
 COUNT = 16
 # Steps, rate, seed of PyTorch, which examples are breathed, and how far OUT of a run lies from BEFORE.
 RUNS = ((1185, 2.5e-4, 5, (3, 25), 0.5), (1929, 2e-4, 6, (8, 20), 0.8))
+SINGLE_RUNS = ((3000, 5e-4, 7, (8, 20), 1),)
 
 
 def matrices(graph, weights):
@@ -88,7 +91,7 @@ def towards(before, after, share):
             for name, a in before.items()}
 
 
-def main(data, before_path, out, counts):
+def main(data, before_path, out, first, runs):
     if not os.path.exists(before_path):
         sys.exit(f'{before_path}: no such file; README.md says where the weights from before are')
     torch.set_num_threads(1)
@@ -98,9 +101,8 @@ def main(data, before_path, out, counts):
         train.standardise(net, corpus)
         restore(net, before_path)
     before = {name: a.clone() for name, a in net.state_dict().items()}
-    opt = torch.optim.AdamW(net.parameters(), RUNS[0][1], weight_decay=1e-3)
-    first = mix.BREATH
-    for (_, top, seed, breathed, share), steps in zip(RUNS, counts):
+    opt = torch.optim.AdamW(net.parameters(), runs[0][1], weight_decay=1e-3)
+    for steps, top, seed, breathed, share in runs:
         torch.manual_seed(seed)
         run(net, opt, corpus, first, steps, top, breathed)
         net.load_state_dict(towards(before, net.state_dict(), share))
@@ -112,7 +114,10 @@ def main(data, before_path, out, counts):
 
 
 if __name__ == '__main__':
-    args = sys.argv[1:]
-    if len(args) not in (3, 5) or not all(a.isdigit() and int(a) for a in args[3:]):
+    args, first, runs = sys.argv[1:], mix.BREATH, RUNS
+    if args[:1] == ['--single']:
+        args, first, runs = args[1:], mix.SINGLE, SINGLE_RUNS
+    if len(args) not in (3, 3 + len(runs)) or not all(a.isdigit() and int(a) for a in args[3:]):
         sys.exit(__doc__)
-    main(*args[:3], [int(a) for a in args[3:]] or [run[0] for run in RUNS])
+    counts = args[3:] or [steps for steps, *_ in runs]
+    main(*args[:3], first, [(int(n),) + run[1:] for n, run in zip(counts, runs)])

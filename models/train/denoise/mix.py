@@ -9,6 +9,7 @@ import torch
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 from recordings import RATE, bank_load                               # noqa: E402
 import noise                                                         # noqa: E402
+import single                                                        # noqa: E402
 from net import QUIET, SETTLED, bands_of, noise_track, spectrum                      # noqa: E402
 
 # For evaluation only.
@@ -22,6 +23,8 @@ INSIDE = 3201                   # the step from which six in ten begin inside a 
 MILD = 14900                    # the step from which more has little noise, and words end soon
 BREATH = 19900                  # the step from which some are breathed at a quiet microphone:
 BREATHED = (8, 20)              # each so many-th, from so many dB on
+SINGLE = 23014                  # the step from which some noises are single loud sounds, and some of what is
+SINGLES = 2                     # heard is digital silence: each so many-th
 SNR_DB = (4, 2)                 # mean, early and late
 MANY = 0.65                     # of the speech is by speakers with a few sentences each
 HELD_EACH = 12                  # each so many-th of them, and of recorded noises, is kept out
@@ -52,6 +55,8 @@ class Corpus:
         self.noise['recorded'] = [a for i, (_, a) in enumerate(recorded) if i % HELD_EACH]
         self.held_recorded = recorded[::HELD_EACH]
         self.rooms = [response(a) for _, a in load('rooms')]
+        self.singles = [a for a in self.noise['events'] if len(a) < 1.5 * RATE]
+        self.singles += [one for a in self.noise['recorded'] for one in single.alone(a)]
         rng = np.random.default_rng(99)
         self.made = [noise.made(rng, 4 * RATE) for _ in range(240)]
 
@@ -152,6 +157,8 @@ def source(rng, corpus, kind, n):
         return babble(rng, corpus, n)
     if kind == 'events':
         return events(rng, corpus, n)
+    if kind == 'single':
+        return single.singles(rng, corpus.singles, n, corpus.room)
     bank = corpus.made if kind == 'made' else corpus.noise[kind]
     y = piece(rng, bank[rng.integers(len(bank))], n, rng.uniform(0.65, 1.4))
     return corpus.room(rng, y, rng.uniform(0.2, 2)) if rng.random() < 0.15 else y
@@ -208,21 +215,23 @@ def power(x):
     return (x.real ** 2 + x.imag ** 2).mean((1, 2), keepdim=True) + 1e-12
 
 
-def noise_spectra(rng, gen, corpus, count, n, shares):
+def noise_spectra(rng, gen, corpus, count, n, shares, singles=0):
     """Complex [count, T, 257] of power 1: one to three sources, each with its own colour, some of
-    them textures."""
+    them textures; the first source of the last `singles` is single sounds."""
     total = 0
     kinds = rng.choice(len(SOURCES), (count, 3), p=shares)
     used = rng.random((count, 3)) < (1, 0.45, 0.15)
+    lone = np.arange(count) >= count - singles
     for slot in range(3):
         rows = np.flatnonzero(used[:, slot])
         if not len(rows):
             continue
-        wave = np.stack([source(rng, corpus, SOURCES[kinds[i, slot]], n) for i in rows])
+        wave = np.stack([source(rng, corpus, 'single' if lone[i] and not slot else
+                                SOURCES[kinds[i, slot]], n) for i in rows])
         spec = spectrum(torch.from_numpy(wave))
         colour = torch.exp(0.115129 * noise.curves(gen, len(rows), 4.0, (-4.0, 3.0)))
         colour = colour[:, None] @ noise.SPREAD
-        is_texture = np.flatnonzero(kinds[rows, slot] == 0)
+        is_texture = np.flatnonzero((kinds[rows, slot] == 0) & ~(lone[rows] & (slot == 0)))
         gain = colour.expand(-1, spec.shape[1], -1).clone()
         if len(is_texture):
             gain[is_texture] = noise.texture(gen, len(is_texture), spec.shape[1])
@@ -230,7 +239,7 @@ def noise_spectra(rng, gen, corpus, count, n, shares):
         spec = spec / power(spec).sqrt()
         if slot > 0:
             level = torch.empty(len(rows), 1, 1).uniform_(-0.6, 0.3, generator=gen)
-            spec = spec * 10 ** level
+            spec = spec * 10 ** (level - column(lone[rows]))
         whole = torch.zeros((count,) + spec.shape[1:], dtype=spec.dtype)
         whole[rows] = spec
         total = total + whole
@@ -246,7 +255,7 @@ def band_limit(rng, gain):
         gain *= 1 - 1 / (1 + (f / rng.uniform(50, 300)) ** 4)
 
 
-def sources(corpus, seed, k, count, n, shares, inside, mild, breath):
+def sources(corpus, seed, k, count, n, shares, inside, mild, breath, singles=0):
     """Speech and noise of power 1, complex [count, T, 257] each; speech of the first `breath` with
     blasts."""
     rng = np.random.default_rng((seed, k))
@@ -255,7 +264,7 @@ def sources(corpus, seed, k, count, n, shares, inside, mild, breath):
     s = spectrum(torch.from_numpy(np.stack(waves)))
     colour = torch.exp(0.115129 * noise.curves(gen, count, 2.5, (-2.0, 2.0)))
     s = s * (colour[:, None] @ noise.SPREAD)
-    v = noise_spectra(rng, gen, corpus, count, n, shares)
+    v = noise_spectra(rng, gen, corpus, count, n, shares, singles)
     return s / power(s).sqrt(), v
 
 
@@ -263,9 +272,22 @@ def column(x):
     return torch.from_numpy(np.asarray(x)).float()[:, None, None]
 
 
-def mixtures(rng, s, v, mean_db, mild, breath, breath_db):
+def gates(rng, count, frames):
+    """[count, T, 1]: 0 where an example is digital silence, of some the beginning, of some a gap."""
+    gate = torch.ones(count, frames, 1)
+    fate, begin = rng.random(count), rng.integers(0, frames, count)
+    length = np.exp(rng.uniform(np.log(3), np.log(100), count)).astype(int)
+    for i in range(count):
+        if fate[i] < 0.2:
+            at = 0 if fate[i] < 0.12 else begin[i]
+            gate[i, at:at + length[i]] = 0
+    return gate
+
+
+def mixtures(rng, s, v, mean_db, mild, breath, breath_db, lone=None):
     """(clean, noisy) of a level as recordings have; some without noise, some without speech; more with
-    little noise when mild, and the first `breath`, from breath_db on."""
+    little noise when mild, and the first `breath`, from breath_db on. lone: where the noise is single
+    sounds, up to 20 dB above speech; then some has digital silence, too."""
     count = len(s)
     fate = rng.random(count)
     fate[:breath] = 0.5
@@ -276,8 +298,15 @@ def mixtures(rng, s, v, mean_db, mild, breath, breath_db):
         little = (fate > 0.8) & (fate < 0.9)
         snr[little] = rng.uniform(10, 25, int(little.sum()))
     snr[:breath] = rng.uniform(breath_db, 55, breath)
+    noisy = np.ones(count)
+    if lone is not None:
+        lone = lone & (np.arange(count) >= breath)
+        snr[lone] = rng.uniform(-10, 12, int(lone.sum()))
+        noisy = ~clean | (rng.random(count) < 0.5)
+        gate = gates(rng, count, s.shape[1])
+        s, v = s * gate, v * gate
     s = s * column(fate < 0.93)
-    x = s + v * column(10 ** (-snr / 20))
+    x = s + v * column(noisy * 10 ** (-snr / 20))
     level = column(10 ** (rng.uniform(-42, -14, count) / 20)) * 16
     gain = torch.ones(count, 1, 257)
     for i in range(count):
@@ -313,12 +342,15 @@ class Batches(torch.utils.data.Dataset):
         torch.set_num_threads(1)
         step = self.first + i
         breath = self.count // self.breathed[0] if step >= BREATH else 0
+        singles = self.count // SINGLES if step >= SINGLE else 0
         if self.made[0] != step // USES:
             s, v = sources(self.corpus, self.seed, step // USES, self.count, self.n,
-                           SHARES[step >= LATE], 0.6 * (step >= INSIDE), step >= MILD, breath)
+                           SHARES[step >= LATE], 0.6 * (step >= INSIDE), step >= MILD, breath,
+                           singles)
             self.made = (step // USES, (s, v))
         s, v = self.made[1]
         rng = np.random.default_rng((self.seed, step, 1))
         v = torch.roll(v, 3 * (step % USES), 0)
+        lone = np.roll(np.arange(self.count) >= self.count - singles, 3 * (step % USES))
         return example(*mixtures(rng, s, v, SNR_DB[step >= LATE], step >= MILD,
-                                 breath, self.breathed[1]))
+                                 breath, self.breathed[1], lone if singles else None))

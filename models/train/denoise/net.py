@@ -14,6 +14,7 @@ RATE, SIZE, HOP, BINS = 16000, 512, 256, 257
 LOW, MEL, MEL_FROM = 80, 32, 2400.0     # single bins up to 2.5 kHz, triangles on the mel scale then
 BANDS = LOW + MEL
 FLOOR = 1e-7
+SILENT, RESTS = 2e-7, 62  # no band of a silent frame has more, which is less than what 16 bits round; frames
 START, QUIET, SETTLED = 4, 0.001, 30    # of the noise track: frames, a part of their power, a frame
 
 
@@ -65,24 +66,30 @@ def noise_track(bands, quiet=1.0, settled=None):
 
     The first frames are taken for `quiet` times their mean: the net learns from examples that begin
     in noise, graph.nnef takes QUIET, as a stream may begin inside a word. From frame `settled` on
-    the noise is at least what was there all the time; None: it is not held to that.
+    the noise is at least what was there all the time; None: it is not held to that. After
+    more than RESTS frames of digital silence all begins anew.
     """
     noise = smooth = least = presence = torch.zeros_like(bands[:, 0])
+    frame = silent = noise[:, :1]
     ret = []
     for t in range(bands.shape[1]):
         power = bands[:, t]
-        starts, n = t < START, float(min(t, START))
+        silent = torch.where(power.amax(1, keepdim=True) > SILENT, 0.0, silent + 1)
+        rests = silent > RESTS
+        starts, n = frame < START, frame.clamp(max=START)
         mean = (smooth * n + power) / (n + 1)
-        known = quiet * mean if starts else noise
+        known = torch.where(starts, quiet * mean, noise)
         speaks = torch.sigmoid(0.96935 * torch.clamp(power / known, max=100.0) - 3.48502)
         presence = 0.9 * presence + 0.1 * speaks
         sure = torch.where(presence > 0.99, torch.clamp(speaks, max=0.99), speaks)
+        presence = torch.where(rests, 0.0, presence)
         follows = 0.93 * noise + 0.07 * (power + sure * (noise - power))
-        smooth = mean if starts else 0.7 * smooth + 0.3 * power
-        least = mean if starts else torch.minimum(least, smooth)
-        if settled is not None and t >= settled:
-            follows = torch.maximum(follows, least)
-        noise = known if starts else follows
+        smooth = torch.where(starts, mean, 0.7 * smooth + 0.3 * power)
+        least = torch.where(starts, mean, torch.minimum(least, smooth))
+        if settled is not None:
+            follows = torch.where(frame < settled, follows, torch.maximum(follows, least))
+        noise = torch.where(starts, known, follows)
+        frame = torch.where(rests, 0.0, frame + 1)
         ret.append(noise)
     return torch.stack(ret, 1)
 
