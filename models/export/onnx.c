@@ -26,6 +26,7 @@ struct onnx_writer {
     const struct graph *g;
     const struct onnx_writer *outer; /* NULL: the outermost */
     const struct onnx_writer *first; /* the outermost */
+    const struct node *of;           /* whose body it is; NULL: nobody's */
     Onnxpb__Graph *to;
     const char **name; /* of wires */
     bool *stated;      /* constants that are written */
@@ -489,6 +490,7 @@ static rill_status body_attribute(struct onnx_writer *w, Onnxpb__Node *to, const
                               .g = body,
                               .outer = w,
                               .first = w->first,
+                              .of = n,
                               .opset = w->opset,
                               .prefix = arena_printf(doc->arena, "body%u/", ++doc->n_bodies) };
     TRY_MEMORY(w, in.prefix);
@@ -703,8 +705,10 @@ static rill_status graph_message(struct onnx_writer *w, const char *name, unsign
     w->to->input = arena_array(a, Onnxpb__ValueInfo *, n_formal + 1u);
     w->to->output = arena_array(a, Onnxpb__ValueInfo *, g->n_outputs + 1u);
     TRY_MEMORY(w, w->to->input && w->to->output);
-    for (unsigned i = 0; i < n_formal; i++)
-        TRY(value_info(w, w->name[g->inputs[i]], &g->wires[g->inputs[i]].fact, &w->to->input[i]));
+    for (unsigned i = 0; i < n_formal; i++) {
+        const struct fact f = formal_fact(g, i, w->of, w->outer ? w->outer->g : NULL);
+        TRY(value_info(w, w->name[g->inputs[i]], &f, &w->to->input[i]));
+    }
     w->to->n_input = n_formal;
     for (uint32_t i = 0; i < g->n_nodes; i++)
         TRY(onnx_node_write(w, &g->nodes[i]));

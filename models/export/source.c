@@ -13,6 +13,14 @@ static void port_put(struct wire *w, const struct fact *now)
     w->fact.type = type ? type : now->type;
 }
 
+/* Where nothing is known, the type that the file says. */
+static void output_put(struct wire *w, const struct fact *now)
+{
+    port_put(w, now);
+    if (!w->fact.type && w->declared)
+        w->fact = (struct fact) { .type = w->declared->type, .rank = -1 };
+}
+
 rill_status graph_as_read(struct graph *ret, const struct graph *g, struct arena *a,
                           rill_error *reterr)
 {
@@ -28,8 +36,19 @@ rill_status graph_as_read(struct graph *ret, const struct graph *g, struct arena
         port_put(&ret->wires[ret->inputs[i]], &g->wires[g->inputs[i]].fact);
     for (uint32_t i = 0; i < ret->n_outputs; i++)
         if (ret->wires[ret->outputs[i]].node != WIRE_NONE)
-            port_put(&ret->wires[ret->outputs[i]], &g->wires[g->outputs[i]].fact);
+            output_put(&ret->wires[ret->outputs[i]], &g->wires[g->outputs[i]].fact);
     return RILL_OK;
+}
+
+struct fact formal_fact(const struct graph *g, unsigned i, const struct node *of,
+                        const struct graph *around)
+{
+    const struct fact *f = &g->wires[g->inputs[i]].fact;
+    if (f->type || !of || node_is(of, OP_IF))
+        return *f;
+    if (node_is(of, OP_LOOP) && i < 2)
+        return (struct fact) { .type = i ? DTYPE_BOOL : DTYPE_I64 };
+    return (struct fact) { .type = around->wires[of->in[i]].fact.type, .rank = -1 };
 }
 
 bool output_is_optional(const struct node *n, unsigned i)

@@ -41,6 +41,11 @@ struct writer {
  * ports have the sizes that they have in g. Borrows from g; what is made lives in a. */
 rill_status graph_as_read(struct graph *ret, const struct graph *g, struct arena *a,
                           rill_error *reterr);
+/* What formal input i of g, a body of `of` (NULL: of none), is. Where it was not typed, a Loop says
+ * it of the first two, and what goes into a state or a slice from the graph around says its type.
+ */
+struct fact formal_fact(const struct graph *g, unsigned i, const struct node *of,
+                        const struct graph *around);
 /* An output that nobody reads may lack a name: all of recurrent ops, of others those behind the
  * first but where the standard wants each. */
 bool output_is_optional(const struct node *n, unsigned i);

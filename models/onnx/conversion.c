@@ -291,7 +291,7 @@ static int rank_of(const struct graph *g, uint32_t w, unsigned *looks)
     int change;
     if (at->fact.type)
         return at->fact.rank;
-    if (at->declared)
+    if (at->declared && at->declared->rank >= 0)
         return at->declared->rank;
     if (at->node == WIRE_NONE || *looks == 0)
         return -1;

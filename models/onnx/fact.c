@@ -194,7 +194,7 @@ rill_status output_hint(struct reader *r, const Onnxpb__Type *pb, struct wire *r
 {
     const Onnxpb__TensorType *t = pb ? pb->tensor_type : NULL;
     enum dtype type = DTYPE_NONE;
-    if (ret->declared || ret->node == WIRE_NONE || !t || !t->shape || t->shape->n_dim > RANK_MAX ||
+    if (ret->declared || ret->node == WIRE_NONE || !t || (t->shape && t->shape->n_dim > RANK_MAX) ||
         !t->elem_type || onnx_dtype(r, t->elem_type, "", &type) != RILL_OK || dtype_is_half(type))
         return RILL_OK;
     struct declared *d = arena_new(r->arena, struct declared);
@@ -203,7 +203,7 @@ rill_status output_hint(struct reader *r, const Onnxpb__Type *pb, struct wire *r
     *d = (struct declared) { .tensor = ret->name,
                              .like = WIRE_NONE,
                              .type = type,
-                             .rank = (int) t->shape->n_dim,
+                             .rank = t->shape ? (int) t->shape->n_dim : -1,
                              .is_hint = true };
     for (int i = 0; i < d->rank; i++)
         d->dim[i] = t->shape->dim[i]->has_dim_value ? t->shape->dim[i]->dim_value : -1;

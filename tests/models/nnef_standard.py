@@ -408,6 +408,20 @@ def unread():
     check(len(names) == 1 and len(names[0]) == 2 and all(names[0]), f"outputs of MaxPool: {names}")
 
 
+def bodies():
+    """Data decides the length of a scanned output: what goes into the body has types all the same, which ONNX Runtime wants."""
+    net = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools", "left_open", "loop.onnx")
+    with tempfile.TemporaryDirectory() as root:
+        subprocess.run([RILL, "convert", net, os.path.join(root, "net.onnx")], check=True, capture_output=True)
+        with open(os.path.join(root, "net.onnx"), "rb") as f:
+            inside = next(v for k, v in fields(f.read()) if k == 7)
+    one = lambda message, *path: one(next(v for k, v in fields(message) if k == path[0]), *path[1:]) if path else message  # noqa: E731
+    types = lambda g, of: [one(v, 2) if 2 in dict(fields(v)) else b"" for k, v in fields(g) if k == of]  # noqa: E731
+    scalar, unshaped = b"\x0a\x04\x08%c\x12\x00", b"\x0a\x02\x08\x01"
+    check(types(one(inside, 1, 5, 6), 11) == [scalar % 7, scalar % 9, unshaped], f"inputs of a body: {types(one(inside, 1, 5, 6), 11)}")
+    check(types(inside, 12)[1] == unshaped, f"outputs: {types(inside, 12)}")
+
+
 def refused():
     for name in ("avg_roi_pool", "max_roi_pool", "roi_resample", "avg_roi_align", "max_roi_align"):
         DONE.add(name)
@@ -423,6 +437,7 @@ wide()
 spread()
 updated()
 unread()
+bodies()
 refused()
 check(set(STANDARD) == DONE | set(ELSEWHERE), f"not tested: {sorted(set(STANDARD) - DONE - set(ELSEWHERE))}, not of the standard: {sorted(DONE - set(STANDARD))}")
 finish()
