@@ -349,6 +349,20 @@ static rill_status activation_take(struct conversion *l, bool *gated)
         : convert_fail(l, RILL_UNSUPPORTED, "activation '%.40s'; known: none, silu, swish", name);
 }
 
+/* What came before is as long as the taps reach back. */
+static rill_status conv_past_check(const struct conversion *l, int64_t reach)
+{
+    const struct fact *f =
+        convert_has(l, IN_STATE) ? &l->scope->g->wires[l->in[IN_STATE]].fact : NULL;
+    if (!f || f->type == DTYPE_NONE || f->rank != 3 || !dim_is_const(f->shape[2]) ||
+        dim_is(f->shape[2], reach))
+        return RILL_OK;
+    return convert_fail(l, RILL_MALFORMED,
+                        "past_state has %" PRId64
+                        " frames, the taps of its weight reach back %" PRId64,
+                        dim_value(f->shape[2]), reach);
+}
+
 /* dilation: places from tap to tap. */
 static rill_status causal_conv_put(struct conversion *l, int64_t dilation)
 {
@@ -367,6 +381,7 @@ static rill_status causal_conv_put(struct conversion *l, int64_t dilation)
     *apart = dilation;
     const int64_t past = (dim_value(w->shape[2]) - 1) * dilation;
     uint32_t x = l->in[IN_SIGNAL], all;
+    TRY(conv_past_check(l, past));
     if (convert_has(l, IN_STATE))
         all = emit_with(&e, "Concat", "axis", 2, (uint32_t[]) { l->in[IN_STATE], x }, 2);
     else

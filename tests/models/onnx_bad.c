@@ -496,6 +496,34 @@ static void test_caches(void)
                  "output 2 is declared as large as its cache, output 1 is not");
 }
 
+static struct pb causal_graph(int64_t past)
+{
+    struct pb g = { 0 };
+    pb_message(&g, GRAPH_NODE, make_node("CausalConvWithState", "x w b p", "y s"));
+    pb_message(&g, GRAPH_INPUT, make_value("x", 1, DIMS(1, 3, 5)));
+    pb_message(&g, GRAPH_INPUT, make_value("w", 1, DIMS(3, 1, 4)));
+    pb_message(&g, GRAPH_INPUT, make_value("b", 1, DIMS(3)));
+    pb_message(&g, GRAPH_INPUT, make_value("p", 1, DIMS(1, 3, past)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(1, 3, 5)));
+    return g;
+}
+
+static void test_causal_states(void)
+{
+    static const struct {
+        int64_t past;
+        rill_status status;
+        const char *words;
+    } rows[] = {
+        { 3, RILL_OK, "" },
+        { 9, RILL_MALFORMED, "past_state has 9 frames, the taps of its weight reach back 3" },
+        { 2, RILL_MALFORMED, "past_state has 2 frames, the taps of its weight reach back 3" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect("what a causal convolution keeps", make_model(causal_graph(rows[i].past), 28), NULL,
+               NULL, rows[i].status, rows[i].words);
+}
+
 static void test_opsets(void)
 {
     expect("opset 29", make_model(graph_with(make_node("Relu", "x", "y")), 29), NULL, NULL,
@@ -702,6 +730,7 @@ int main(void)
     test_texts();
     test_sequences();
     test_caches();
+    test_causal_states();
     test_opsets();
     test_bodies();
     test_external();
