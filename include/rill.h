@@ -497,10 +497,10 @@ typedef enum rill_units {
     RILL_UNITS_CHARS  /* every token is a word, written without a space between them */
 } rill_units;
 
-/* How a port is read: what model.conf says, or what it would say. Strings are only read while a
- * sink is made. 0 and NULL mean what the comment says; rill_sink_defaults fills all of it. */
 struct rill_attention; /* the networks of an attention decoder */
 
+/* How a port is read: what model.conf says, or what it would say. Strings are only read while a
+ * sink is made. 0 and NULL mean what the comment says; rill_sink_defaults fills all of it. */
 typedef struct rill_sink_opts {
     uint32_t struct_bytes;
     rill_port_kind kind;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/recogniser/moonshine.h"
-#include "models/recogniser/json.h"
 
+#include <jansson.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -62,25 +62,38 @@ static const struct config_key {
 #define N_CONFIG_KEYS (sizeof config_keys / sizeof *config_keys)
 
 static rill_status key_read(const struct recogniser *r, const struct config_key *k,
-                            const char *text, size_t n, uint32_t *ret)
+                            const json_t *config, uint32_t *ret)
 {
-    const enum json_found found = json_whole(text, n, k->name, ret);
-    if (found == JSON_MALFORMED)
-        return err_set(r->err, RILL_MALFORMED,
-                       MOONSHINE_CONFIG " is no object of JSON, or is cut off");
-    if (found == JSON_MISSING && k->otherwise) {
-        *ret = k->otherwise;
-        return RILL_OK;
-    }
-    if (found == JSON_MISSING)
+    const json_t *v = json_object_get(config, k->name);
+    const json_int_t n = json_integer_value(v);
+    if (!v && !k->otherwise)
         return err_set(r->err, RILL_INVALID,
                        MOONSHINE_CONFIG " has no '%s', which that of a streaming Moonshine has",
                        k->name);
-    if (found == JSON_OTHER || *ret < k->least || *ret > k->most)
+    if (v && (!json_is_integer(v) || n < k->least || n > k->most))
         return err_set(r->err, RILL_INVALID,
                        MOONSHINE_CONFIG ": '%s' is no whole number from %u to %u", k->name,
                        k->least, k->most);
+    *ret = v ? (uint32_t) n : k->otherwise;
     return RILL_OK;
+}
+
+static rill_status keys_read(const struct recogniser *r, const char *text, size_t n,
+                             struct config *ret)
+{
+    json_error_t why;
+    json_t *config = json_loadb(text, n, 0, &why);
+    rill_status s = RILL_OK;
+    if (!config)
+        return err_set(r->err, RILL_MALFORMED, MOONSHINE_CONFIG ":%d:%d: %s", why.line, why.column,
+                       why.text);
+    if (!json_is_object(config))
+        s = err_set(r->err, RILL_MALFORMED, MOONSHINE_CONFIG " is no object of JSON");
+    for (size_t i = 0; s == RILL_OK && i < N_CONFIG_KEYS; i++)
+        s = key_read(r, &config_keys[i], config,
+                     (uint32_t *) ((char *) ret + config_keys[i].offset));
+    json_decref(config);
+    return s;
 }
 
 static rill_status config_read(struct moonshine *m)
@@ -94,9 +107,7 @@ static rill_status config_read(struct moonshine *m)
                                         "adapter.onnx, cross_kv.onnx, decoder_kv.onnx and "
                                         "tokenizer.bin of a streaming Moonshine");
     TRY(folder_peek(r->folder, MOONSHINE_CONFIG, r->arena, CONFIG_BYTES_MAX, &text, &n, r->err));
-    for (size_t i = 0; i < N_CONFIG_KEYS; i++)
-        TRY(key_read(r, &config_keys[i], (const char *) text, n,
-                     (uint32_t *) ((char *) &m->c + config_keys[i].offset)));
+    TRY(keys_read(r, (const char *) text, n, &m->c));
     return m->c.bos_id < m->c.vocab_size && m->c.eos_id < m->c.vocab_size
         ? RILL_OK
         : err_set(r->err, RILL_INVALID,
