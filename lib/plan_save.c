@@ -35,8 +35,8 @@ static rill_status facts_write(struct record *to, const struct stream_fact *list
     return RILL_OK;
 }
 
-/* What is asserted of the stream symbol alone, the oldest first, each behind a 1, what ops need
- * behind a 2; then a 0. */
+/* What is asserted of the stream symbol alone, the oldest first, each behind a 1, what ops and
+ * streams need behind a 2; then a 0. */
 static rill_status claims_write(struct record *to, const rill_plan *p, rill_error *err)
 {
     const struct dim *ge0, *found[2];
@@ -47,7 +47,7 @@ static rill_status claims_write(struct record *to, const rill_plan *p, rill_erro
         const char *text = dims_claim_at(p->model->dims, n, &ge0);
         if (dim_symbols(ge0, found, 0, 2) != 1 || found[0] != p->symbol)
             continue;
-        record_u32(to, dims_claim_kind(p->model->dims, n) == DIM_CLAIM_NEEDED ? 2 : 1);
+        record_u32(to, dims_claim_kind(p->model->dims, n) == DIM_CLAIM_ASSERTED ? 1 : 2);
         record_text(to, text);
         TRY(dim_write(to, ge0, err));
     }

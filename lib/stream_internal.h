@@ -25,7 +25,7 @@ struct rill_stream {
     int64_t length; /* input frames in all, once finished; -1 before */
     uint32_t is_finished;
     uint32_t is_alone; /* the plan's pool does not help it */
-    uint32_t is_short; /* finished at a length that an op of the model refuses */
+    uint32_t is_short; /* finished at a length that an op refuses, or no stream has */
     uint32_t spoils; /* tests: what no output may depend on stands in inputs after the end, not 0 */
     int64_t clock[CLOCK_SIZE];
     struct port_count counts[]; /* as many as the plan has ports */

@@ -8,8 +8,7 @@
 enum dim_claim_kind {
     DIM_CLAIM_ASSERTED,
     DIM_CLAIM_STREAMS, /* for a stream to give what the whole run gives, which needs it not */
-    DIM_CLAIM_NEEDED   /* by an op, which refuses other lengths: a stream that ends so gives nothing
-                          more */
+    DIM_CLAIM_NEEDED   /* by an op, which refuses other lengths */
 };
 
 rill_status dims_claim_add(struct dims *ds, enum dim_claim_kind kind, const char *text,
@@ -17,7 +16,8 @@ rill_status dims_claim_add(struct dims *ds, enum dim_claim_kind kind, const char
 /* Of claim number i, which there is. */
 enum dim_claim_kind dims_claim_kind(const struct dims *ds, unsigned i);
 
-/* What an op needs and does not have with symbol bound to v; NULL: nothing. No allocation. */
+/* What an op or a stream needs and does not have with symbol bound to v, so that a stream that ends
+ * so gives nothing more; NULL: nothing. No allocation. */
 const char *dims_need_broken(const struct dims *ds, const struct dim *symbol, int64_t v);
 
 /* d >= 0, as far as that is seen at once. */

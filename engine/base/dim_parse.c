@@ -496,7 +496,7 @@ const char *dims_claim_broken(const struct dims *ds, const struct dim *symbol, i
 const char *dims_need_broken(const struct dims *ds, const struct dim *symbol, int64_t v)
 {
     for (const struct dim_claim *c = ds->claims; c; c = c->next)
-        if (c->kind == DIM_CLAIM_NEEDED && claim_is_broken(c, symbol, v))
+        if (c->kind != DIM_CLAIM_ASSERTED && claim_is_broken(c, symbol, v))
             return c->text;
     return NULL;
 }

@@ -374,6 +374,18 @@ static void lone_inputs(const struct oracle *o, struct whole *w, int64_t length,
     }
 }
 
+/* By what an op needs, or a stream that is to give what the whole run gives. */
+static bool gives_nothing_more(const struct oracle *o, int64_t length)
+{
+    const struct dim *ge0;
+    int64_t least;
+    bool broken = false;
+    for (unsigned i = 0; !broken && dims_claim_at(o->model->dims, i, &ge0); i++)
+        broken = dims_claim_kind(o->model->dims, i) != DIM_CLAIM_ASSERTED &&
+            dim_eval(ge0, o->plan->symbol, length, &least) && least < 0;
+    return broken;
+}
+
 /* A stream too short for the graph ends like any other; once it knows, it gives no frame where
  * there are none. */
 static enum verdict lone_run(struct oracle *o, struct whole *w, int64_t length, uint32_t cuts)
@@ -389,7 +401,7 @@ static enum verdict lone_run(struct oracle *o, struct whole *w, int64_t length, 
     for (uint32_t i = o->plan->n_inputs; v == LAW_NO_WHOLE && i < o->plan->n_ports; i++) {
         const struct port *q = &o->plan->ports[i];
         int64_t frames;
-        bool some = q->length && !dims_need_broken(o->model->dims, o->plan->symbol, length) &&
+        bool some = q->length && !gives_nothing_more(o, length) &&
             dim_eval(q->length, o->plan->symbol, length, &frames) && frames > 0;
         if (q->length && !some && r.got[i] > r.early[i]) {
             err_set(&why, RILL_INTERNAL, "output '%s' gives %lld frames where there are none",
