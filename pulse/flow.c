@@ -477,6 +477,13 @@ static rill_status lengths_refuse(const struct pulser *p, const struct node *n, 
     char x[128], y[128];
     dim_print(a, x, sizeof x);
     dim_print(b, y, sizeof y);
+    const int64_t from = lengths_even_from(p, a, b);
+    if (from)
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: its inputs have %s and %s frames, which are as many from "
+                       "%s = %lld on: --assert \"%s >= %lld\" leaves shorter ones out",
+                       x, y, dim_name(p->symbol), (long long) from, dim_name(p->symbol),
+                       (long long) from);
     return op_fail(p->err, RILL_UNSUPPORTED, n,
                    "cannot stream: its inputs have %s and %s frames, which fit each other for "
                    "single lengths only; slice or pad them to the same number",

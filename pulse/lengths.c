@@ -41,6 +41,23 @@ bool lengths_range(const struct pulser *p, const struct dim *d, int64_t *ret_lea
     return least <= most;
 }
 
+int64_t lengths_even_from(const struct pulser *p, const struct dim *a, const struct dim *b)
+{
+    const struct dim *both[2] = { a, b };
+    struct lengths l;
+    int64_t from, x, y;
+    if (!lengths_decide(p, both, b ? 2 : 1, 0, true, &l) || (b && l.rise[0] != l.rise[1]))
+        return 0;
+    for (from = l.end; from > 0; from--) {
+        const int64_t at = from - 1;
+        const bool is = dim_eval(a, p->symbol, at, &x) &&
+            dim_eval(b ? b : a, p->symbol, b ? at : at + l.period, &y);
+        if (!is || y - x != (b ? 0 : l.rise[0]))
+            break;
+    }
+    return from + l.period < l.end || from == 0 ? from : 0;
+}
+
 bool lengths_negative(const struct pulser *p, const struct dim *d)
 {
     struct lengths l;

@@ -24,6 +24,10 @@ bool lengths_decide(const struct pulser *p, const struct dim *const *d, unsigned
 bool lengths_range(const struct pulser *p, const struct dim *d, int64_t *ret_least,
                    int64_t *ret_most);
 
+/* The least length above 0 from which on a and b are the same; with b NULL, from which on a grows
+ * evenly. 0: none is known. */
+int64_t lengths_even_from(const struct pulser *p, const struct dim *a, const struct dim *b);
+
 /* Whether it is less than 0 for a length that is allowed, or that is not known. */
 bool lengths_negative(const struct pulser *p, const struct dim *d);
 #endif

@@ -2,9 +2,11 @@
 /* Rules of ops that make a time axis out of nothing that streams: ConstantOfShape, Expand, Tile,
  * Range, Slice of a table; and of Expand and Tile where time comes in already. */
 #include "engine/ops/clock.h"
+#include "pulse/lengths.h"
 #include "pulse/rebase.h"
 #include "pulse/rules.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static rill_status source_refuse(const struct pulser *p, const struct node *n, const char *why)
@@ -12,6 +14,18 @@ static rill_status source_refuse(const struct pulser *p, const struct node *n, c
     char fact[160];
     fact_print(pulser_fact(p, n->out[0]), fact, sizeof fact);
     return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it makes %s, %s", fact, why);
+}
+
+static rill_status uneven_refuse(const struct pulser *p, const struct node *n,
+                                 const struct dim *size)
+{
+    const int64_t from = lengths_even_from(p, size, NULL);
+    char why[240];
+    snprintf(why, sizeof why,
+             "whose length grows evenly with the stream from %.60s = %lld on only: --assert "
+             "\"%.60s >= %lld\" leaves shorter ones out",
+             dim_name(p->symbol), (long long) from, dim_name(p->symbol), (long long) from);
+    return source_refuse(p, n, from ? why : "whose length does not grow evenly with the stream");
 }
 
 rill_status source_fact(struct pulser *p, const struct node *n, struct stream_fact *ret)
@@ -26,7 +40,7 @@ rill_status source_fact(struct pulser *p, const struct node *n, struct stream_fa
             return source_refuse(p, n, "which has time on two axes");
         ret->axis = i;
         if (!pulser_growth(p, f->shape[i], &num, &den) || num > INT32_MAX / p->pulse)
-            return source_refuse(p, n, "whose length does not grow evenly with the stream");
+            return uneven_refuse(p, n, f->shape[i]);
     }
     TRY(pulser_want_multiple(p, n, ret, den, "its hop"));
     ret->pulse = p->pulse / den * num;

@@ -1313,6 +1313,26 @@ def length_once():
     c.save()
 
 
+def length_later():
+    """All frames and those two before them, of which there are as many from two on."""
+    c = Case("length_later")
+    x = c.numbers("x", ["S", 2], 5, 2)
+    before = c.op("Slice", x, c.const([0]), c.const([-2]), c.const([0]))
+    c.output(c.op("Add", x, c.op("Pad", before, c.const([2, 0, 0, 0]))))
+    c.save()
+
+
+def ones_later():
+    """A row of zeros in front, as many as the first frame has."""
+    c = Case("ones_later")
+    x = c.numbers("x", ["S", 2], 5, 2)
+    first = c.op("Slice", x, c.const([0]), c.const([1]), c.const([0]))
+    zeros = c.op("ConstantOfShape", c.op("Shape", first))
+    rest = c.op("Slice", x, c.const([0]), c.const([-1]), c.const([0]))
+    c.output(c.op("Concat", zeros, rest, axis=0))
+    c.save()
+
+
 # ---- loops and sizes that data decides ----
 
 def loop(c, trips, starts, states, step, outputs, shapes=None):
@@ -1639,7 +1659,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, ports_again, ports_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_masks, vendor_packs, vendor_fused, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
-         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_grown, loop_while, loop_none, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, resize_10, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
+         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, resize_10, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
 
 if __name__ == "__main__":
     for case in CASES:
