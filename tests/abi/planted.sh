@@ -59,7 +59,7 @@ planted 1 "$adds" "a field more at the end" "$(in_struct rill_plan_opts "$(field
 planted 1 "$breaks" "and one of another type" "$(in_struct rill_plan_opts "$(field_behind rill_plan_opts);s/\(name='max_bytes'\) type-id='[^']*'/\1 type-id='$u32'/")"
 planted 1 "$breaks" "a field more of a struct without a size" "$(in_struct rill_word "$(field_behind rill_word)")"
 planted 1 "$breaks" "another value" "s/\(name='RILL_PORT_AUDIO' value\)='1'/\1='9'/"
-planted 1 "$adds" "a value more" "s|^\(.*\)<enumerator name='RILL_PORT_TRANSDUCER' value='5'/>|&<enumerator name='RILL_LATER' value='6'/>|"
+planted 1 "$adds" "a value more" "s|^\(.*\)<enumerator name='RILL_PORT_ATTENTION' value='6'/>|&<enumerator name='RILL_LATER' value='7'/>|"
 planted 1 "$breaks" "another type of what is returned" "$(in_function rill_plan_stream_size "s/<return type-id='[^']*'/<return type-id='$u32'/")"
 planted 1 "$breaks" "an argument less" "$(in_function rill_model_metadata "/name='key'/d")"
 planted 1 "$adds" "any pointer where it was one of a type" "$(in_function rill_sink_push "s/type-id='[^']*' name='x'/type-id='$any' name='x'/")"
