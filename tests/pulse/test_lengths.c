@@ -133,7 +133,7 @@ static const struct oracle_case cases[] = {
     { "frames behind", padded, NULL, { NULL } },
     { "frames cut off", cut, NULL, { NULL } },
     { "windows over frames behind", windowed, NULL, { NULL } },
-    { "added", joined, NULL, { "(Add)", "single lengths" } },
+    { "added", joined, NULL, { "(Add)", "as many from S = 100003 on" } },
     { "the first frames", head, NULL, { "(ReduceSum)", "global" } },
     { "picked", picked, NULL, { "(Gather)", "picks frame 99997" } },
     { "picked by a table", picked, "", { "(Gather)", "picks frame" } },
