@@ -86,8 +86,8 @@ static bool is_one_number(const struct fact *f)
 
 /* x, whose axes have these letters, with ones in place of the axes of `to` that it does not have;
  * one number is of rank 0. */
-static rill_status axes_place(const struct call *c, const char *what, struct term x, struct term to,
-                              uint32_t *wire)
+static rill_status axes_place(const struct call *c, const char *what, const char *of, struct term x,
+                              struct term to, uint32_t *wire)
 {
     const struct fact *f = wire_fact(c->s, *wire);
     const struct dim *shape[RANK_MAX];
@@ -103,7 +103,7 @@ static rill_status axes_place(const struct call *c, const char *what, struct ter
         return call_fail(c, RILL_UNSUPPORTED,
                          "'%s': %s of rank %d whose axes are not those of the %s, in order; "
                          "letters of an einsum_q say which they are",
-                         c->e->text, what, f->rank, !strcmp(what, "zeros") ? "operand" : "result");
+                         c->e->text, what, f->rank, of);
     TRY(const_sizes(c->b, c->s->g, shape, (unsigned) rank, &in[1]));
     return call_node(c, "Reshape", NULL, 0, in, 2, wire);
 }
@@ -124,7 +124,8 @@ static rill_status operand_read(const struct call *c, const struct product *p, i
         return RILL_OK;
     TRY(val_to_wire(c->b, c->s, c->e->pos, v, DTYPE_I32, &in[1]));
     TRY(build_cast(c->b, c->s, c->e->pos, DTYPE_I32, &in[1]));
-    TRY(axes_place(c, "zeros", p->term[at == TERM_A ? TERM_A0 : TERM_B0], p->term[at], &in[1]));
+    TRY(axes_place(c, "zeros", "operand", p->term[at == TERM_A ? TERM_A0 : TERM_B0], p->term[at],
+                   &in[1]));
     return call_node(c, "Sub", NULL, 0, in, 2, ret);
 }
 
@@ -148,7 +149,7 @@ rill_status build_sums(const struct call *c, struct val *ret)
     TRY(call_node(c, "Einsum", &(struct attr) ATTR_S("equation", &equation), 1, in, 2, &y));
     TRY(arg_wire(c, "bias", &bias));
     TRY(build_cast(c->b, c->s, c->e->pos, DTYPE_I32, &bias));
-    TRY(axes_place(c, "a bias", p.term[TERM_BIAS], p.out, &bias));
+    TRY(axes_place(c, "a bias", "result", p.term[TERM_BIAS], p.out, &bias));
     TRY(call_node(c, "Add", NULL, 0, (uint32_t[]) { y, bias }, 2, &y));
     *ret = val_of_wire(y);
     return RILL_OK;
@@ -174,7 +175,7 @@ rill_status build_placed(const struct call *c, struct val *ret)
         p.term[at] = (struct term) { "c", 1 };
     else if (!product_read(expr, &p))
         return call_fail(c, RILL_MALFORMED, "'%s': '%.60s'", c->e->text, expr);
-    TRY(axes_place(c, "zeros or scales", p.term[at], p.out, &x));
+    TRY(axes_place(c, "zeros or scales", "result", p.term[at], p.out, &x));
     *ret = val_of_wire(x);
     return RILL_OK;
 }
