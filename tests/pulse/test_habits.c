@@ -105,6 +105,53 @@ static void filled(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "ReduceSum", "keepdims=0", y, gb_ints(b, 2)));
 }
 
+/* ---- copies of the last frame, however they are made, and what else is joined ---- */
+
+enum copied { TILED, EXPANDED_AND_TILED, CUT, PICKED, PICKED_AND_LAID, JOINED };
+
+/* A first frame or a learned one in front, copies of the last frame of the sequence behind, and a
+ * learned one behind those; in one Concat or in two. */
+struct ended {
+    enum copied copied;
+    bool first, learned, behind, in_two;
+};
+
+static uint32_t last_copied(struct gb *b, enum copied how, uint32_t x)
+{
+    const uint32_t one = gb_ints(b, 1), end = gb_ints(b, INT64_MAX), at = gb_ints(b, -1);
+    const uint32_t cut = GB(b, "Slice", "", x, at, end, one);
+    switch (how) {
+    case TILED: return GB(b, "Tile", "", cut, gb_ints(b, 1, 2, 1));
+    case EXPANDED_AND_TILED:
+        return GB(b, "Tile", "", GB(b, "Expand", "", cut, gb_ints(b, 1, 1, 1)),
+                  gb_ints(b, 1, 3, 1));
+    case PICKED: return GB(b, "Gather", "axis=1", x, at);
+    case PICKED_AND_LAID:
+        return GB(b, "Unsqueeze", "", GB(b, "Gather", "axis=1", x, gb_int(b, -1)), one);
+    case JOINED: return GB(b, "Concat", "axis=1", cut, GB(b, "Gather", "axis=1", x, at));
+    default: return cut;
+    }
+}
+
+static void ended(struct gb *b, const void *ctx)
+{
+    const struct ended *c = ctx;
+    uint32_t x = GB(b, "Relu", "", gb_input(b, "x", 3, 1, GB_TIME, WIDTH)), y = x;
+    const uint32_t last = last_copied(b, c->copied, x), learned = gb_weights(b, 3, 1, 2, WIDTH);
+    const uint32_t first = GB(b, "Slice", "", x, gb_ints(b, 0), gb_ints(b, 1), gb_ints(b, 1));
+    if (c->first && !c->in_two)
+        y = GB(b, "Concat", "axis=1", first, x, last);
+    else if (c->first)
+        y = GB(b, "Concat", "axis=1", GB(b, "Concat", "axis=1", first, x), last);
+    else if (c->learned && c->behind)
+        y = GB(b, "Concat", "axis=1", learned, x, last, learned);
+    else if (c->behind)
+        y = GB(b, "Concat", "axis=1", x, last, learned);
+    else
+        y = GB(b, "Concat", "axis=1", x, last);
+    gb_output(b, GB(b, "Conv", "", gb_transpose(b, y, "0,2,1"), gb_weights(b, 3, 2, WIDTH, 3)));
+}
+
 /* ---- frames picked at places that are clamped to the sequence ---- */
 
 /* Frame i + shift for so many more frames than there are; at least the first, at most the last. */
@@ -417,6 +464,16 @@ static const struct habit habits[] = {
     { "a learned frame in front", started, NULL, NULL, { { NULL, false, NULL } }, 0 },
     { "pairs filled up by the last frame", filled, (const int[]) { 2 }, NULL, { COPIES }, 0 },
     { "chunks filled up by the last frame", filled, (const int[]) { 4 }, NULL, { COPIES }, 0 },
+    { "the last frame, tiled", ended, (const struct ended[]) { { TILED, false, false, false, false } }, "S>=1", { COPIES }, 0 },
+    { "the last frame, expanded and tiled", ended, (const struct ended[]) { { EXPANDED_AND_TILED, false, false, false, false } }, "S>=1", { COPIES }, 0 },
+    { "the last frame once more", ended, (const struct ended[]) { { CUT, false, false, false, false } }, "S>=1", { COPIES }, 0 },
+    { "the last frame, picked", ended, (const struct ended[]) { { PICKED, false, false, false, false } }, "S>=1", { COPIES }, 0 },
+    { "the last frame, picked and laid along time", ended, (const struct ended[]) { { PICKED_AND_LAID, false, false, false, false } }, "S>=1", { COPIES }, 0 },
+    { "the last frame, cut and picked", ended, (const struct ended[]) { { JOINED, false, false, false, false } }, "S>=1", { COPIES }, 0 },
+    { "the first frame in front, the last behind", ended, (const struct ended[]) { { TILED, true, false, false, false } }, "S>=1", { COPIES }, 0 },
+    { "the first frame in front, the last behind both", ended, (const struct ended[]) { { CUT, true, false, false, true } }, "S>=1", { COPIES }, 0 },
+    { "learned frames around copies of the last", ended, (const struct ended[]) { { TILED, false, true, true, false } }, "S>=1", { COPIES }, 0 },
+    { "learned frames behind the last", ended, (const struct ended[]) { { PICKED, false, false, true, false } }, "S>=1", { COPIES }, 0 },
     { "the frame 3 before, the first at the start", clamped, (const struct clamped[]) { { -3, 0, true, false } }, NULL, { COPIES }, 0 },
     { "the frame 2 behind, the last at the end", clamped, (const struct clamped[]) { { 2, 0, false, true } }, NULL, { COPIES }, 0 },
     { "two more frames than there are, clipped", clamped, (const struct clamped[]) { { -1, 2, true, true } }, NULL, { COPIES }, 0 },

@@ -24,18 +24,98 @@ static bool is_last(const struct graph *g, const struct node *n, int along)
         (to == size || (dim_is_const(to) && dim_value(to) >= INT32_MAX));
 }
 
-/* The Concat joins a sequence and copies of its last frame. */
-static bool copies_last(const struct graph *g, const struct node *n)
+/* Whether the Gather picks the last place of axis `along` and no other. */
+static bool picks_last(const struct graph *g, const struct node *n, int along)
 {
-    const struct node *copies =
-        node_is(n, OP_CONCAT) && n->n_in == 2 ? match_op(g, n->in[1], OP_EXPAND) : NULL;
-    const struct node *last = copies ? match_op(g, copies->in[0], OP_SLICE) : NULL;
-    if (!last || last->in[0] != n->in[0])
+    const struct fact *x = &g->wires[n->in[0]].fact;
+    const struct dim *at = match_size(g, n->in[1]), *size = dim_refresh(g->dims, x->shape[along]);
+    return at && axis_normalise(axis_of(n), x->rank) == along &&
+        (dim_is(at, -1) || at == dim_add_int(g->dims, size, -1));
+}
+
+/* Whether the wire is the last place of axis `along` of *ret_of, if there is any: cut out, or
+ * picked and laid along that axis. */
+static bool is_last_of(const struct graph *g, uint32_t w, int along, uint32_t *ret_of)
+{
+    const struct node *n = graph_producer(g, w), *at = n;
+    int64_t axis;
+    unsigned one;
+    if (node_is(n, OP_UNSQUEEZE)) {
+        if (!match_ints(g, n->in[1], &axis, 1, &one) || one != 1 ||
+            axis_normalise(axis, g->wires[w].fact.rank) != along)
+            return false;
+        at = match_op(g, n->in[0], OP_GATHER);
+    }
+    if (!at || g->wires[w].fact.rank != g->wires[at->in[0]].fact.rank)
         return false;
-    const struct fact *x = &g->wires[n->in[0]].fact, *y = &g->wires[n->in[1]].fact;
-    const int along = axis_normalise(axis_of(n), x->rank);
-    return y->rank == x->rank && g->wires[last->out[0]].fact.rank == x->rank &&
-        is_last(g, last, along);
+    *ret_of = at->in[0];
+    return node_is(at, OP_GATHER) ? picks_last(g, at, along)
+                                  : node_is(at, OP_SLICE) && is_last(g, at, along);
+}
+
+#define STEPS_MAX 8
+
+/* Whether the wire is copies along that axis of the last place of *ret_of. */
+static bool is_copies_of(const struct graph *g, uint32_t w, int along, int steps, uint32_t *ret_of)
+{
+    const struct node *n = graph_producer(g, w);
+    if (!n || steps == STEPS_MAX)
+        return false;
+    if (node_is(n, OP_EXPAND) || node_is(n, OP_TILE))
+        return g->wires[w].fact.rank == g->wires[n->in[0]].fact.rank &&
+            is_copies_of(g, n->in[0], along, steps + 1, ret_of);
+    if (!node_is(n, OP_CONCAT))
+        return is_last_of(g, w, along, ret_of);
+    uint32_t of = WIRE_NONE;
+    bool ok = axis_normalise(axis_of(n), g->wires[w].fact.rank) == along;
+    for (unsigned i = 0; ok && i < n->n_in; i++) {
+        ok = is_copies_of(g, n->in[i], along, steps + 1, ret_of) && (i == 0 || *ret_of == of);
+        of = *ret_of;
+    }
+    return ok;
+}
+
+/* Whether the last places of that axis of the wire are all of `end`. */
+static bool ends_with(const struct graph *g, uint32_t w, uint32_t end, int along)
+{
+    for (int steps = 0; w != end && steps < STEPS_MAX; steps++) {
+        const struct node *n = match_op(g, w, OP_CONCAT);
+        if (!n || axis_normalise(axis_of(n), g->wires[w].fact.rank) != along)
+            return false;
+        w = n->in[n->n_in - 1];
+    }
+    return w == end;
+}
+
+/* Of the inputs of a Concat, inputs first + 1 .. first + n are copies of the last frame of input
+ * `first`: so many frames in all. */
+struct copies {
+    int along;
+    unsigned first, n;
+    const struct dim *frames;
+};
+
+static bool copies_last(const struct graph *g, const struct node *n, struct copies *ret)
+{
+    uint32_t of;
+    if (!node_is(n, OP_CONCAT))
+        return false;
+    ret->along = axis_normalise(axis_of(n), g->wires[n->out[0]].fact.rank);
+    if (!dim_has_symbol(g->wires[n->out[0]].fact.shape[ret->along]))
+        return false;
+    for (ret->first = 0; ret->first + 1 < n->n_in; ret->first++) {
+        ret->frames = dim_int(g->dims, 0);
+        for (ret->n = 0; ret->first + ret->n + 1 < n->n_in; ret->n++) {
+            const uint32_t w = n->in[ret->first + ret->n + 1];
+            if (!is_copies_of(g, w, ret->along, 0, &of) ||
+                !ends_with(g, n->in[ret->first], of, ret->along))
+                break;
+            ret->frames = dim_add(g->dims, ret->frames, g->wires[w].fact.shape[ret->along]);
+        }
+        if (ret->n)
+            return true;
+    }
+    return false;
 }
 
 /* Pads of nothing but so many frames in front of an axis and behind it. */
@@ -56,41 +136,63 @@ static rill_status edge_attr(const char *name, void *ret, rill_error *reterr)
     return attrs_parse(op_by_id(OP_PAD), name, &edge, 1, ret, reterr);
 }
 
-/* Input 0 of node `at` padded by the edge, a tensor of fact f. */
-static rill_status edge_pad(struct edit *e, uint32_t at, int along, const struct dim *before,
-                            const struct dim *behind, const struct fact *f, uint32_t *ret,
+/* Wire x padded by the edge in front of node `at`. */
+static rill_status edge_pad(struct edit *e, uint32_t at, uint32_t x, int along,
+                            const struct dim *before, const struct dim *behind, uint32_t *ret,
                             rill_error *reterr)
 {
     struct graph *g = e->g;
-    const uint32_t x = g->nodes[at].in[0];
-    const uint32_t in[2] = { x, pads_along(g, f->rank, along, before, behind) };
+    struct fact f = g->wires[x].fact;
+    const uint32_t in[2] = { x, pads_along(g, f.rank, along, before, behind) };
     const struct op *op = op_by_id(OP_PAD);
     void *attr = arena_alloc(g->arena, op->attr_bytes + 1);
     if (in[1] == WIRE_NONE || !attr)
         return err_set(reterr, RILL_NOMEM, "out of memory");
+    f.value = NULL;
+    f.shape[along] = dim_add(g->dims, f.shape[along], dim_add(g->dims, before, behind));
     TRY(edge_attr(g->nodes[at].name, attr, reterr));
-    TRY(put_wire(g, g->wires[x].name, f, ret, reterr));
+    TRY(put_wire(g, g->wires[x].name, &f, ret, reterr));
     return edit_insert(e, at, op, attr, in, 2, ret, 1)
         ? RILL_OK
         : err_set(reterr, RILL_NOMEM, "out of memory");
 }
 
-static rill_status pad_put(struct edit *e, uint32_t at, rill_error *reterr)
+/* The Concat becomes a Pad. */
+static rill_status pad_put(struct edit *e, uint32_t at, const struct copies *c, rill_error *reterr)
 {
     struct graph *g = e->g;
     const struct op *op = op_by_id(OP_PAD);
     const struct node *n = &g->nodes[at];
-    const int rank = g->wires[n->in[0]].fact.rank, along = axis_normalise(axis_of(n), rank);
     void *attr = arena_alloc(g->arena, op->attr_bytes + 1);
     const uint32_t in[2] = { n->in[0],
-                             pads_along(g, rank, along, dim_int(g->dims, 0),
-                                        g->wires[n->in[1]].fact.shape[along]) };
+                             pads_along(g, g->wires[n->in[0]].fact.rank, c->along,
+                                        dim_int(g->dims, 0), c->frames) };
     if (in[1] == WIRE_NONE || !attr || !edit_inputs(e, at, in, 2))
         return err_set(reterr, RILL_NOMEM, "out of memory");
     TRY(edge_attr(n->name, attr, reterr));
     g->nodes[at].op = op;
     g->nodes[at].attr = attr;
     return RILL_OK;
+}
+
+/* The Concat joins what else there is to the padded sequence. */
+static rill_status copies_put(struct edit *e, uint32_t at, const struct copies *c,
+                              rill_error *reterr)
+{
+    struct graph *g = e->g;
+    const unsigned n_in = g->nodes[at].n_in;
+    unsigned k = 0;
+    if (c->n + 1 == n_in)
+        return pad_put(e, at, c, reterr);
+    uint32_t *in = arena_array(g->arena, uint32_t, n_in), padded;
+    if (!in)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    TRY(edge_pad(e, at, g->nodes[at].in[c->first], c->along, dim_int(g->dims, 0), c->frames,
+                 &padded, reterr));
+    for (unsigned i = 0; i < n_in; i++)
+        if (i <= c->first || i > c->first + c->n)
+            in[k++] = i == c->first ? padded : g->nodes[at].in[i];
+    return edit_inputs(e, at, in, k) ? RILL_OK : err_set(reterr, RILL_NOMEM, "out of memory");
 }
 
 /* ---- places that are clamped ---- */
@@ -165,8 +267,6 @@ static bool moved_places(const struct graph *g, const struct node *n, const stru
     return false;
 }
 
-#define STEPS_MAX 8
-
 static bool places_of(const struct graph *g, uint32_t w, const struct dim *last, int steps,
                       struct places *ret)
 {
@@ -214,14 +314,11 @@ static rill_status edges_put(struct edit *e, uint32_t at, const struct edges *q,
     struct graph *g = e->g;
     struct dims *ds = g->dims;
     const struct op *op = op_by_id(OP_SLICE);
-    struct fact f = g->wires[g->nodes[at].in[0]].fact;
     const struct dim *first = dim_int(ds, q->at.first > 0 ? q->at.first : 0),
                      *end = dim_add_int(ds, q->at.end, q->before), *along = dim_int(ds, q->along);
     uint32_t padded = WIRE_NONE;
-    f.value = NULL;
-    f.shape[q->along] = dim_add_int(ds, f.shape[q->along], q->before + q->behind);
-    TRY(edge_pad(e, at, q->along, dim_int(ds, q->before), dim_int(ds, q->behind), &f, &padded,
-                 reterr));
+    TRY(edge_pad(e, at, g->nodes[at].in[0], q->along, dim_int(ds, q->before),
+                 dim_int(ds, q->behind), &padded, reterr));
     const uint32_t in[4] = { padded, put_sizes(g, "first", &first, 1), put_sizes(g, "end", &end, 1),
                              put_sizes(g, "axis", &along, 1) };
     void *attr = arena_alloc(g->arena, op->attr_bytes + 1);
@@ -238,10 +335,11 @@ rill_status graph_with_last_frames_padded(struct graph *ret, const struct graph 
 {
     struct edit e;
     struct edges edges;
+    struct copies copies;
     TRY(edit_begin(&e, ret, g, reterr));
     for (uint32_t i = 0; i < e.n_nodes; i++)
-        if (copies_last(ret, &ret->nodes[i]))
-            TRY(pad_put(&e, i, reterr));
+        if (copies_last(ret, &ret->nodes[i], &copies))
+            TRY(copies_put(&e, i, &copies, reterr));
         else if (picks_edges(ret, &ret->nodes[i], &edges))
             TRY(edges_put(&e, i, &edges, reterr));
     return edit_end(&e, reterr);
