@@ -376,7 +376,7 @@ unsigned spatial_attrs(const struct spatial *sp, struct attr *ret);
     X(tract_submodel) X(tract_non_zero) X(update) X(state) X(tract_kv_cache) X(known) X(stored) X(axes) X(sums) X(placed) X(resource_get)
 #define BUILDERS_NUMBER(X)                                                                         \
     X(number) X(text) X(std_cast) X(range_of) X(given) X(only) X(add_n)
-#define BUILDERS_ROW(X) X(row) X(aligned) X(infix) X(rounding) X(select)
+#define BUILDERS_ROW(X) X(row) X(aligned) X(infix) X(rounding) X(round) X(select)
 #define BUILDERS_SCAN(X) X(scan) X(part)
 #define BUILDERS_ENGINE_OP(X) X(op) X(size)
 #define BUILDERS_IMPORT(X) X(onnx) X(onnx_scan) X(metadata)

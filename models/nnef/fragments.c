@@ -11,6 +11,9 @@ static const char operators[] =
     "fragment rsqrt(x: tensor<scalar>) -> (y: tensor<scalar>) { y = rcp(sqrt(x)); }\n"
     "fragment log2(x: tensor<scalar>) -> (y: tensor<scalar>) { y = log(x) * 1.4426950408889634; }\n"
     "fragment silu(x: tensor<scalar>) -> (y: tensor<scalar>) { y = x * sigmoid(x); }\n"
+    "fragment rill_round_away(x: tensor<scalar>) -> (y: tensor<scalar>)\n"
+    "{ size = abs(x); whole = floor(size); y = sign(x) * select(size - whole < 0.5, whole, whole + "
+    "1.0); }\n"
     "fragment softabs(x: tensor<scalar>, epsilon: scalar) -> (y: tensor<scalar>) { y = sqrt(x * x "
     "+ epsilon); }\n"
     "fragment clamp(x: tensor<scalar>, a: tensor<scalar>, b: tensor<scalar>) -> (y: "
@@ -91,7 +94,7 @@ static const char quantisers[] =
     "    signed: logical, symmetric: logical) -> (y: tensor<scalar>)\n"
     "{ r = scalar(2 ^ bits - 1 - integer(signed && symmetric));\n"
     "  p = scalar(2 ^ (bits - 1) - integer(symmetric) if signed else 0);\n"
-    "  q = round((clamp(x, min, max) - min) / (max - min) * r) - p;\n"
+    "  q = tract_core_round_even((clamp(x, min, max) - min) / (max - min) * r) - p;\n"
     "  y = (q + p) / r * (max - min) + min; }\n"
     "fragment linear_quantize(x: tensor<scalar>, min: tensor<scalar>, max: tensor<scalar>, bits: "
     "integer) -> (y: tensor<scalar>)\n"
@@ -100,12 +103,13 @@ static const char quantisers[] =
     "tensor<scalar>,\n"
     "    bits: integer, signed: logical, symmetric: logical) -> (y: tensor<scalar>)\n"
     "{ z = scalar(zero_point); r = scalar(2 ^ (bits - 1) - 1 if signed else 2 ^ bits - 1);\n"
-    "  q = clamp(round(x / scale) + z, 0.0 if !signed else -r if symmetric else -r - 1.0, r);\n"
+    "  q = clamp(tract_core_round_even(x / scale) + z, 0.0 if !signed else -r if symmetric else -r "
+    "- 1.0, r);\n"
     "  y = (q - z) * scale; }\n"
     "fragment logarithmic_quantize(x: tensor<scalar>, max: tensor<scalar>, bits: integer) -> (y: "
     "tensor<scalar>)\n"
     "{ m = ceil(log2(max)); r = scalar(2 ^ bits - 1);\n"
-    "  y = sign(x) * 2.0 ^ round(clamp(log2(abs(x)), m - r, m)); }\n";
+    "  y = sign(x) * 2.0 ^ tract_core_round_even(clamp(log2(abs(x)), m - r, m)); }\n";
 
 /* rill_fbank is Kaldi's fbank as icefall's models take it (feature-fbank.cc): dither off, the mean
  * taken off each frame, preemphasis, Povey's window, power, straight sides over mel. Kaldi's

@@ -108,6 +108,18 @@ rill_status build_rounding(const struct call *c, struct val *ret)
     return ret->kind == VAL_INT || ret->kind == VAL_DIM ? RILL_OK : build_row(c, ret);
 }
 
+/* Halves go away from zero, as in tract and in C's round(); Round of the engine has them even. */
+rill_status build_round(const struct call *c, struct val *ret)
+{
+    struct nnef_expr formula = *c->e;
+    TRY(arg_val(c, "x", ret));
+    *ret = val_known(c->b, c->s, *ret);
+    if (ret->kind == VAL_INT || ret->kind == VAL_DIM)
+        return RILL_OK;
+    formula.text = c->row->op;
+    return eval_expr(c->b, c->s, &formula, ret);
+}
+
 /* A condition that is known chooses here. */
 rill_status build_select(const struct call *c, struct val *ret)
 {

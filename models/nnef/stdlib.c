@@ -45,7 +45,7 @@ static const struct nnef_row rows[] = {
     UNARY("rcp", "Reciprocal"),
     { "floor", "x", build_rounding, "Floor", "x", NULL },
     { "ceil", "x", build_rounding, "Ceil", "x", NULL },
-    { "round", "x", build_rounding, "Round", "x", NULL },
+    { "round", "x", build_round, "rill_round_away", NULL, NULL },
     UNARY("sin", "Sin"),
     UNARY("cos", "Cos"),
     UNARY("tan", "Tan"),

@@ -75,8 +75,8 @@ def one(name, body, x, y, **more):
     case(name, f"y = {body};", {"x": x}, {"y": y}, words=body, **more)
 
 
-def half_even(v):
-    return float(round(v))
+def half_away(v):
+    return math.copysign(math.floor(abs(v)) + (abs(v) % 1 >= 0.5), v)
 
 
 def elementwise():
@@ -88,13 +88,15 @@ def elementwise():
                        ("acos", math.acos, near), ("atan", math.atan, far), ("asinh", math.asinh, far), ("acosh", math.acosh, above),
                        ("atanh", math.atanh, near), ("abs", abs, far), ("sign", lambda v: math.copysign(1.0, v), far),
                        ("floor", lambda v: float(math.floor(v)), far), ("ceil", lambda v: float(math.ceil(v)), far),
-                       ("round", half_even, far), ("sqr", lambda v: v * v, far), ("sqrt", math.sqrt, above),
+                       ("round", half_away, far), ("sqr", lambda v: v * v, far), ("sqrt", math.sqrt, above),
                        ("rsqr", lambda v: v ** -2, above), ("rsqrt", lambda v: v ** -0.5, above), ("log2", math.log2, above),
                        ("relu", lambda v: max(v, 0.0), far), ("sigmoid", sigmoid, far), ("softplus", lambda v: math.log1p(math.exp(v)), far),
                        ("elu", lambda v: v if v > 0 else math.expm1(v), far), ("gelu", lambda v: v * (1 + math.erf(v / 2 ** 0.5)) / 2, far),
                        ("selu", lambda v: 1.05070102 * (v if v > 0 else 1.67326319 * math.expm1(v)), far),
                        ("silu", lambda v: v * sigmoid(v), far)):
         one(name, f"{name}(x)", a, Array(a.shape, map(f, a.v)))
+    halves = [0.5, -0.5, 1.5, -2.5, 0.49999997, 8388609.0]
+    one("round", "round(x)", Array((6,), halves), Array((6,), [1.0, -1.0, 2.0, -3.0, 0.0, 8388609.0]))
     one("softabs", "softabs(x, 0.5)", x, Array(x.shape, [math.sqrt(v * v + 0.5) for v in x.v]))
     one("leaky_relu", "leaky_relu(x, 0.25)", x, Array(x.shape, [v if v > 0 else v / 4 for v in x.v]))
     one("clamp", "clamp(x, -0.5, 0.25)", x, Array(x.shape, [min(max(v, -0.5), 0.25) for v in x.v]))
