@@ -50,6 +50,14 @@ static rill_status cache_check(struct conversion *l, int64_t *axis, bool *circul
     return RILL_OK;
 }
 
+/* What is below 0 stays so where ScatterElements counts it from the end. */
+static uint32_t unwrapped(struct emitter *e, uint32_t at, uint32_t size)
+{
+    const int64_t none = 0;
+    return emit(e, "Where", emit(e, "Less", at, emit_ints(e, &none, 1)), emit(e, "Sub", at, size),
+                at);
+}
+
 rill_status up_tensor_scatter(struct conversion *l)
 {
     struct emitter e = { l, RILL_OK };
@@ -62,14 +70,15 @@ rill_status up_tensor_scatter(struct conversion *l)
     uint32_t past = l->in[IN_PAST], update = l->in[IN_UPDATE];
     uint32_t frames = emit_range(&e, emit_sizes(&e, update, at, at + 1));
     uint32_t to = emit(&e, "Reshape", frames, emit_ints(&e, ones, (unsigned) rank));
+    const uint32_t size = emit_sizes(&e, past, at, at + 1);
     if (convert_has(l, IN_AT)) {
         ones[at] = 1;
         ones[0] = -1;
         uint32_t first = emit(&e, "Reshape", l->in[IN_AT], emit_ints(&e, ones, (unsigned) rank));
-        to = emit(&e, "Add", to, first);
+        to = emit(&e, "Add", to, circular ? first : unwrapped(&e, first, size));
     }
     if (circular)
-        to = emit(&e, "Mod", to, emit_sizes(&e, past, at, at + 1));
+        to = emit(&e, "Mod", to, size);
     to = emit(&e, "Expand", to, emit(&e, "Shape", update));
     uint32_t in[] = { past, to, update };
     return emit_output(&e, 0, emit_with(&e, "ScatterElements", "axis", axis, in, 3));

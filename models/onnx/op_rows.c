@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of ops: every op that is read, of the standard domain and of com.microsoft, by opset,
+/* The table of ops: every op that is read, of the standard domain and of vendors, by opset,
  * and what it becomes. An engine op
  * that is not built in makes its rows unsupported, so a row here costs nothing. */
 #include "models/onnx/internal.h"
@@ -195,27 +195,38 @@ static const struct op_row rows[] = {
     BROADCAST("Xor"),
 };
 
+/* What com.microsoft and ai.onnx.contrib call alike. */
+/* clang-format off */
+#define SHARED_ROWS \
+    VENDOR("Attention", up_packed_attention, "MatMul, Split, as Attention"), \
+    VENDOR("BiasGelu", up_bias_gelu, "Add, Gelu"), \
+    VENDOR("FastGelu", up_fast_gelu, "Add, Gelu"), \
+    VENDOR("FusedConv", up_fused_conv, "Conv, Add and an activation"), \
+    VENDOR("FusedMatMul", up_fused_matmul, "MatMul, or Einsum, and Mul"), \
+    ROW("Gelu", 1, 1, NULL, NULL), \
+    ROW("LayerNormalization", 1, 1, NULL, NULL), \
+    VENDOR("MultiHeadAttention", up_multi_head_attention, "as Attention"), \
+    VENDOR("QuickGelu", up_quick_gelu, "Swish"), \
+    VENDOR("RotaryEmbedding", up_vendor_rotary, "as RotaryEmbedding"), \
+    { "SimplifiedLayerNormalization", 1, 1, "RMSNormalization", up_simplified_norm, NULL }, \
+    VENDOR("SkipLayerNormalization", up_skip_layer_norm, "Add, LayerNormalization")
+/* clang-format on */
+
 /* Of com.microsoft: quantised and fused ops, as the standard ones they are. */
 static const struct op_row microsoft_rows[] = {
-    VENDOR("Attention", up_packed_attention, "MatMul, Split, as Attention"),
-    VENDOR("BiasGelu", up_bias_gelu, "Add, Gelu"),
+    SHARED_ROWS,
     VENDOR("CausalConvWithState", up_vendor_causal_conv, "Concat, Conv, Swish, Slice"),
     ROW("DequantizeLinear", 1, 1, up_dequantize, "16 and 4 bits"),
     VENDOR("DynamicQuantizeLSTM", up_dynamic_lstm, "scales checked"),
     VENDOR("DynamicQuantizeMatMul", up_dynamic_matmul,
            "DynamicQuantizeLinear, MatMulInteger, Cast, Mul, Add"),
     VENDOR("EmbedLayerNormalization", up_embed_layer_norm, "Gather, Add, LayerNormalization"),
-    VENDOR("FastGelu", up_fast_gelu, "Add, Gelu"),
-    VENDOR("FusedConv", up_fused_conv, "Conv, Add and an activation"),
     VENDOR("FusedGemm", up_fused_gemm, "Gemm and an activation"),
-    VENDOR("FusedMatMul", up_fused_matmul, "MatMul, or Einsum, and Mul"),
     VENDOR("GatherBlockQuantized", up_gather_blocks, "DequantizeLinear, Gather"),
-    ROW("Gelu", 1, 1, NULL, NULL),
     VENDOR("GroupQueryAttention", up_group_query_attention, "as Attention"),
     VENDOR("LinearAttention", up_vendor_linear_attention, "Scan"),
     VENDOR("MatMulIntegerToFloat", up_matmul_to_float, "MatMulInteger, Cast, Mul, Add"),
     VENDOR("MatMulNBits", up_matmul_nbits, "DequantizeLinear, MatMul"),
-    VENDOR("MultiHeadAttention", up_multi_head_attention, "as Attention"),
     VENDOR("NhwcMaxPool", up_nhwc_max_pool, "MaxPool"),
     VENDOR("QAttention", up_qattention, "refused"),
     VENDOR("QGemm", up_qgemm, "MatMulInteger, Add, Cast, Mul, QuantizeLinear"),
@@ -231,15 +242,14 @@ static const struct op_row microsoft_rows[] = {
     QLINEAR("QLinearSoftmax", up_qlinear_softmax, "Softmax"),
     QLINEAR("QLinearWhere", up_qlinear_where, "Where"),
     ROW("QuantizeLinear", 1, 1, up_quantize, "16 and 4 bits"),
-    VENDOR("QuickGelu", up_quick_gelu, "Swish"),
     VENDOR("Range", up_vendor_range, "Range"),
-    VENDOR("RotaryEmbedding", up_vendor_rotary, "as RotaryEmbedding"),
     VENDOR("ScaledSiLU", up_scaled_silu, "Mul, Swish"),
-    VENDOR("SkipLayerNormalization", up_skip_layer_norm, "Add, LayerNormalization"),
     VENDOR("SkipSimplifiedLayerNormalization", up_skip_rms_norm, "Add, RMSNormalization"),
     VENDOR("TransposeMatMul", up_fused_matmul, "MatMul, or Einsum, and Mul"),
     ROW("Trilu", 1, 1, NULL, NULL),
 };
+
+static const struct op_row contrib_rows[] = { SHARED_ROWS };
 
 /* Of com.microsoft.nchwc: what is left of blocks of channels once they lie as everywhere. */
 static const struct op_row nchwc_rows[] = {
@@ -262,7 +272,7 @@ static const struct op_table {
     const struct op_row *rows;
     size_t n;
 } tables[] = { TABLE("", rows), TABLE("com.microsoft", microsoft_rows),
-               TABLE("com.microsoft.nchwc", nchwc_rows) };
+               TABLE("ai.onnx.contrib", contrib_rows), TABLE("com.microsoft.nchwc", nchwc_rows) };
 
 #define TABLES (sizeof tables / sizeof *tables)
 
@@ -340,6 +350,7 @@ static const struct refusal {
     const char *domain, *op, *why;
 } refusals[] = {
     { "com.microsoft", "Inverse", "inverts matrices, which is not supported" },
+    { "ai.onnx.contrib", "Inverse", "inverts matrices, which is not supported" },
     { "com.microsoft", "NhwcConv",
       "is a convolution with its channels last, which an optimiser made; export without it" },
     { "ai.onnx.preview", "FlexAttention",
@@ -372,9 +383,10 @@ static rill_status refuse_of_domain(struct reader *r, const char *node, const ch
     const char *near = t ? nearest(t, op) : NULL;
     return err_set(r->err, RILL_UNSUPPORTED,
                    "node '%.80s': op '%.60s' is of domain '%.60s'; only %sops of the standard "
-                   "domain are supported%s%s%s: export without vendor ops",
+                   "domain%s are supported%s%s%s: export without vendor ops",
                    node, op, domain, t ? "some ops of it and " : "",
-                   near ? ", the nearest is '" : "", near ? near : "", near ? "'" : "");
+                   t ? "" : " and some of com.microsoft", near ? ", the nearest is '" : "",
+                   near ? near : "", near ? "'" : "");
 }
 
 rill_status op_row_refuse(struct reader *r, const char *node, const char *domain, const char *op,

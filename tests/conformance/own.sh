@@ -12,6 +12,8 @@ for model in "$cases"/*/model.onnx; do
 done
 expect 3 "node 'multiheadattention0_0': unidirectional is read of no more keys than queries$" \
     "$tool" inspect --set L=4 "$cases/vendor_keys/model.onnx"
+expect 3 "(ScatterElements): index -5 is outside an axis of 4" \
+    "$tool" run --const at=-1 "$cases/scatter_cache/model.onnx" # -1 is no place of a buffer
 expect 0 "'conv11_0' (Conv): it has groups" \
     "$tool" inspect "$cases/quant_net/model.onnx"
 data=$cases/loop_none/test_data_set_0 # S would count time, along which no cache grows

@@ -341,6 +341,11 @@ static void test_nodes(void)
     vendor = make_node("Conv", "x x", "y");
     pb_text(&vendor, NODE_DOMAIN, "com.microsoft.nchwc");
     expect_graph("layout of a machine", graph_with(vendor), RILL_UNSUPPORTED, "of 8 or of 16");
+    vendor = make_node("Gelu", "x", "y");
+    pb_text(&vendor, NODE_DOMAIN, "some.vendor");
+    expect_graph(
+        "unknown domain", graph_with(vendor), RILL_UNSUPPORTED,
+        "of domain 'some.vendor'; only ops of the standard domain and some of com.microsoft");
     vendor = node_with(make_node("QuickGelu", "x", "y"), make_int_attr("speed", 3));
     pb_text(&vendor, NODE_DOMAIN, "com.microsoft");
     expect_graph("unknown attribute of several nodes", graph_with(vendor), RILL_UNSUPPORTED,

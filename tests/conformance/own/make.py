@@ -850,6 +850,35 @@ def vendor_fused():
     c.save()
 
 
+def vendor_contrib():
+    """Ops that ai.onnx.contrib has by the names of com.microsoft; results by those."""
+    def net(domain):
+        c = Case("vendor_contrib", 17)
+        x = c.numbers("x", [1, "S", 4], 1, 6, 4)
+        w = [c.const(c.random.standard_normal(4), "f4") for _ in range(3)]
+        y = vendor(c, "BiasGelu", vendor(c, "Gelu", x), w[0])
+        y = vendor(c, "SkipLayerNormalization", y, vendor(c, "FastGelu", x), w[1], w[2])
+        c.output(vendor(c, "QuickGelu", vendor(c, "FusedMatMul", y, y, transB=1, alpha=0.5)))
+        for node in c.nodes:
+            node.domain = node.domain and domain
+        model = c.model()
+        model.opset_import[1].domain = domain
+        c.model = lambda: model
+        return c
+
+    net("ai.onnx.contrib").save(lambda _, data: run_onnxruntime(net(MICROSOFT).model(), data))
+
+
+def scatter_cache():
+    """A frame into a buffer, at a place that is given."""
+    c = Case("scatter_cache", 24)
+    c.input("at", [1], np.array([2]))
+    c.output(c.op("TensorScatter", c.numbers("cache", [1, 4, 3], 1, 4, 3), c.numbers("x", [1, 1, 3], 1, 1, 3), "at", axis=1))
+    c.again(at=[0])
+    c.again(at=[3])
+    c.save(run_reference)
+
+
 def vendor_recurrent():
     """What ONNX Runtime 1.32 has of recurrent nets, and forms of it that it once wrote."""
     c = Case("vendor_recurrent", 21)
@@ -1658,7 +1687,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, ports_again, ports_late, index_data, index_elements, index_nd, index_lengths,
-         index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_masks, vendor_packs, vendor_fused, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
+         index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_masks, vendor_packs, vendor_fused, vendor_contrib, scatter_cache, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
          recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, resize_10, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
 
 if __name__ == "__main__":
