@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* softmax.c - Softmax, LogSoftmax and Hardmax along one axis. Sums run in index order. e^x is
- * exp_adds_f32's everywhere. */
+/* softmax.c - Softmax, LogSoftmax and Hardmax along one axis. e^x is exp_adds_f32's everywhere.
+ *
+ * The sum of a Softmax is that of eight chains: from the first power that is not 0 on, every eighth
+ * belongs to one, and neighbouring chains are added in pairs. Zeros in front, which are of keys
+ * that a mask hides, and behind change nothing by that, as little as in index order, so a window of
+ * the keys gives the bits that all of them do. The sum of a LogSoftmax runs in index order. */
 #include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
@@ -20,7 +24,7 @@ struct softmax_def {
     enum softmax_form form;
 };
 
-/* ---- one f32 slice, [n][inner]; scratch: 2 * inner floats ---- */
+/* ---- one f32 slice, [n][inner] ---- */
 
 /* Rows of n, several at a time: exponentials of short ones together, sums side by side. */
 #define BLOCK 1024
@@ -53,10 +57,92 @@ static void rows_exp(const struct kern *k, float *y, const float *x, size_t m, s
         k->exp_adds_f32(y + i * n, x + i * n, -top[i], n);
 }
 
+#define CHAINS 8
+
+typedef float quad __attribute__((vector_size(16), aligned(4)));
+
+static quad quad_at(const float *x)
+{
+    return *(const quad *) (const void *) x;
+}
+
+static quad pairs_added(quad a, quad b)
+{
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6) + __builtin_shufflevector(a, b, 1, 3, 5, 7);
+}
+
+static float chains_added(const float *s)
+{
+    return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+}
+
+static size_t zeros_in_front(const float *x, size_t n)
+{
+    size_t i = 0;
+    while (i + CHAINS <= n && chains_added(x + i) == 0)
+        i += CHAINS;
+    while (i < n && x[i] == 0)
+        i++;
+    return i;
+}
+
+/* Of numbers that are not below 0. */
+static float row_sum(const float *x, size_t n)
+{
+    float s[CHAINS] = { 0 };
+    size_t i = zeros_in_front(x, n);
+    for (; i + CHAINS <= n; i += CHAINS)
+        for (size_t c = 0; c < CHAINS; c++)
+            s[c] += x[i + c];
+    for (size_t c = 0; i + c < n; c++)
+        s[c] += x[i + c];
+    return chains_added(s);
+}
+
+#define FOUR _Pragma("GCC unroll 4") for (size_t r = 0; r < 4; r++)
+/* Four rows without zeros in front. */
+static quad four_rows_sum(const float *x, size_t n)
+{
+    quad low[4] = { { 0 } }, high[4] = { { 0 } };
+    size_t i = 0;
+    for (; i + CHAINS <= n; i += CHAINS)
+        FOUR
+        {
+            low[r] += quad_at(x + r * n + i);
+            high[r] += quad_at(x + r * n + i + 4);
+        }
+    if (i < n)
+        FOUR
+        {
+            float rest[CHAINS] = { 0 };
+            for (size_t c = 0; i + c < n; c++)
+                rest[c] = x[r * n + i + c];
+            low[r] += quad_at(rest);
+            high[r] += quad_at(rest + 4);
+        }
+    return pairs_added(pairs_added(low[0], low[1]), pairs_added(low[2], low[3])) +
+        pairs_added(pairs_added(high[0], high[1]), pairs_added(high[2], high[3]));
+}
+#undef FOUR
+
+/* Up to three numbers are summed alike in index order. */
 static void rows_sum(const struct kern *k, float *sum, const float *x, size_t m, size_t n)
 {
-    memset(sum, 0, m * sizeof *sum);
-    k->rows_sum_f32(sum, x, m, n);
+    size_t i = 0;
+    if (n < 4) {
+        memset(sum, 0, m * sizeof *sum);
+        k->rows_sum_f32(sum, x, m, n);
+        return;
+    }
+    for (; i + 4 <= m; i += 4, x += 4 * n) {
+        const quad sums = four_rows_sum(x, n);
+        memcpy(sum + i, &sums, sizeof sums);
+        for (size_t r = 0; r < 4; r++)
+            if (x[r * n] == 0)
+                sum[i + r] = row_sum(x + r * n, n);
+    }
+    for (; i < m; i++, x += n)
+        sum[i] = row_sum(x, n);
 }
 
 /* m rows of e^(x - max), divided by their sums later. */
@@ -94,36 +180,66 @@ static void soft_rows(const struct kern *k, float *y, const float *x, size_t row
     rows_exp_divs(k, NULL, NULL, 0, n, &block);
 }
 
-/* y = x - max, and sum = that of e^y, which is written to t, or to y where t is NULL. */
-static void slice_shift(const struct kern *k, float *y, const float *x, size_t n, size_t inner,
-                        float *top, float *sum, float *t)
+static void slice_top(const struct kern *k, float *top, const float *x, size_t n, size_t inner)
 {
     memcpy(top, x, inner * sizeof *top);
     k->fold_rows_f32(top, x + inner, n - 1, inner, KERN_FOLD_MAX);
+}
+
+/* chains_sum of every column of x. scratch: (CHAINS - 1) * inner floats */
+static void columns_sum(const struct kern *k, float *sum, const float *x, size_t n, size_t inner,
+                        float *scratch)
+{
+    float *chain[CHAINS] = { sum };
+    for (size_t c = 1; c < CHAINS; c++)
+        chain[c] = scratch + (c - 1) * inner;
     memset(sum, 0, inner * sizeof *sum);
-    for (size_t r = 0; r < n; r++) {
-        float *o = y + r * inner, *power = t ? t : o;
-        k->sub_f32(o, x + r * inner, top, inner);
-        k->exp_adds_f32(power, o, 0, inner);
-        k->add_f32(sum, sum, power, inner);
+    memset(scratch, 0, (CHAINS - 1) * inner * sizeof *sum);
+    for (size_t r = 0; r < n; r++)
+        k->add_f32(chain[r % CHAINS], chain[r % CHAINS], x + r * inner, inner);
+    for (size_t step = 1; step < CHAINS; step *= 2)
+        for (size_t c = 0; c < CHAINS; c += 2 * step)
+            k->add_f32(chain[c], chain[c], chain[c + step], inner);
+    for (size_t j = 0; j < inner; j++) {
+        float s[CHAINS] = { 0 };
+        size_t first = 0;
+        if (x[j] != 0)
+            continue;
+        while (first < n && x[first * inner + j] == 0)
+            first++;
+        for (size_t r = first; r < n; r++)
+            s[(r - first) % CHAINS] += x[r * inner + j];
+        sum[j] = chains_added(s);
     }
 }
 
+/* scratch: (CHAINS + 1) * inner floats */
 static void soft_slice(const struct kern *k, float *y, const float *x, size_t n, size_t inner,
                        float *scratch)
 {
     float *top = scratch, *sum = scratch + inner;
-    slice_shift(k, y, x, n, inner, top, sum, NULL);
+    slice_top(k, top, x, n, inner);
+    for (size_t r = 0; r < n; r++) {
+        k->sub_f32(y + r * inner, x + r * inner, top, inner);
+        k->exp_adds_f32(y + r * inner, y + r * inner, 0, inner);
+    }
+    columns_sum(k, sum, y, n, inner, sum + inner);
     for (size_t r = 0; r < n; r++)
         k->div_f32(y + r * inner, y + r * inner, sum, inner);
 }
 
-/* x - max - log(sum e^(x - max)); e^ goes through scratch, n + 2 * inner floats. */
+/* x - max - log(sum e^(x - max)); e^ goes through scratch, 3 * inner floats. */
 static void log_slice(const struct kern *k, float *y, const float *x, size_t n, size_t inner,
                       float *scratch)
 {
-    float *top = scratch, *sum = scratch + inner;
-    slice_shift(k, y, x, n, inner, top, sum, sum + inner);
+    float *top = scratch, *sum = top + inner, *power = sum + inner;
+    slice_top(k, top, x, n, inner);
+    memset(sum, 0, inner * sizeof *sum);
+    for (size_t r = 0; r < n; r++) {
+        k->sub_f32(y + r * inner, x + r * inner, top, inner);
+        k->exp_adds_f32(power, y + r * inner, 0, inner);
+        k->add_f32(sum, sum, power, inner);
+    }
     k->log_f32(sum, sum, inner);
     for (size_t r = 0; r < n; r++)
         k->sub_f32(y + r * inner, y + r * inner, sum, inner);
@@ -138,7 +254,8 @@ static void log_rows(const struct kern *k, float *y, const float *x, size_t rows
         m = rows < rows_at_once(n) ? rows : rows_at_once(n);
         rows_shift(k, y, x, m, n);
         k->exp_adds_f32(scratch, y, 0, m * n);
-        rows_sum(k, sum, scratch, m, n);
+        memset(sum, 0, m * sizeof *sum);
+        k->rows_sum_f32(sum, scratch, m, n);
         k->log_f32(sum, sum, m);
         for (size_t i = 0; i < m; i++)
             k->adds_f32(y + i * n, y + i * n, -sum[i], n);
@@ -237,7 +354,8 @@ static rill_status softmax_prepare(struct prep *c)
     size_t rows = total && g->inner == 1 ? rows_at_once(g->n) : 1;
     rows = rows < g->outer ? rows : g->outer;
     c->scratch_bytes = total
-        ? (rows * g->n + 3 * g->inner + (dtype_is_half(t->type) ? total : 0)) * sizeof(float)
+        ? (rows * g->n + (CHAINS + 1) * g->inner + (dtype_is_half(t->type) ? total : 0)) *
+            sizeof(float)
         : 0;
     c->args = g;
     c->kernel = "softmax, exp_adds_f32";

@@ -41,13 +41,14 @@ static uint32_t heads_repeated(struct emitter *e, uint32_t x, uint32_t q)
     return emit(e, "Reshape", wide, to);
 }
 
-/* What q and k are times each, or scores once. */
+/* What q and k are times each, or scores once: that is worked out in f32, as ONNX Runtime does. */
 static uint32_t scale_put(struct emitter *e, const struct attention *a)
 {
     const double scale = (double) a->scale;
     if (a->scale > 0)
         return emit_float(e, (float) (a->scaled_once ? scale : sqrt(scale)), a->q);
-    uint32_t width = emit_cast(e, emit_sizes(e, a->q, 3, 4), DTYPE_F64);
+    uint32_t width =
+        emit_cast(e, emit_sizes(e, a->q, 3, 4), a->scaled_once ? DTYPE_F32 : DTYPE_F64);
     uint32_t root = emit(e, "Sqrt", a->scaled_once ? width : emit(e, "Sqrt", width));
     return emit(e, "CastLike", emit(e, "Reciprocal", root), a->q);
 }
@@ -156,9 +157,9 @@ static uint32_t softmax_beside(struct emitter *e, uint32_t sink, uint32_t scores
 {
     uint32_t of_heads = emit(e, "Reshape", sink, emit_list(e, 1, -1, 1, 1));
     uint32_t rows = emit_joined(e, emit_sizes(e, scores, 0, 3), emit_list(e, 1));
-    uint32_t first = emit(e, "CastLike", emit(e, "Expand", of_heads, rows), scores);
-    uint32_t all = emit_with(e, "Concat", "axis", -1, (uint32_t[]) { first, scores }, 2);
-    return last_sliced(e, emit_with(e, "Softmax", "axis", -1, &all, 1), 1, INT64_MAX, 1);
+    uint32_t last = emit(e, "CastLike", emit(e, "Expand", of_heads, rows), scores);
+    uint32_t all = emit_with(e, "Concat", "axis", -1, (uint32_t[]) { scores, last }, 2);
+    return last_sliced(e, emit_with(e, "Softmax", "axis", -1, &all, 1), 0, -1, 1);
 }
 
 static uint32_t softmax_put(struct emitter *e, const struct attention *a, uint32_t scores,

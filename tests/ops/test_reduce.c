@@ -337,6 +337,47 @@ static void test_softmax(struct ops_test *t)
         ops_shape_is(t, 0, DTYPE_F32, 2, none->dim);
 }
 
+/* Rows with `front` and `behind` hidden keys beside n others: what the sum of the others is, and in
+ * which order, is the same wherever they lie. */
+static void softmax_order_check(struct ops_test *t, int front, int n, int behind)
+{
+    enum { ROWS = 6, MOST = 64 };
+    const int all = front + n + behind;
+    struct tensor *x = ops_numbers(t, &seed, 2, I64S(ROWS, all)),
+                  *turned = ops_f32(t, 2, I64S(all, ROWS), NULL);
+    float want[ROWS * MOST];
+    struct attr first = ONE_INT("axis", 0);
+    for (int r = 0; r < ROWS; r++) {
+        float *row = (float *) x->data + r * all, *y = want + r * all, s[8] = { 0 };
+        float most = -INFINITY;
+        for (int i = 0; i < all; i++) {
+            row[i] = i < front || i >= front + n ? -INFINITY : row[i];
+            most = row[i] > most ? row[i] : most;
+            ((float *) turned->data)[i * ROWS + r] = row[i];
+        }
+        t->kern.exp_adds_f32(y, row, -most, (size_t) all);
+        for (int i = 0; i < n; i++)
+            s[i % 8] += y[front + i];
+        const float sum = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+        for (int i = 0; i < all; i++)
+            y[i] /= sum;
+    }
+    if (ops_run(t, "Softmax", NULL, 0, IN(x), 1))
+        ops_same_f32(t, 0, want, 0);
+    float columns[ROWS * MOST];
+    for (int i = 0; i < ROWS * all; i++)
+        columns[i % all * ROWS + i / all] = want[i];
+    if (ops_run(t, "Softmax", &first, 1, IN(turned), 1))
+        ops_same_f32(t, 0, columns, 0);
+}
+
+static void test_softmax_order(struct ops_test *t)
+{
+    for (int front = 0; front < 20; front++)
+        for (int n = 1; n < 40; n += n < 12 ? 1 : 7)
+            softmax_order_check(t, front, n, front % 3);
+}
+
 /* ---- CumSum, TopK ---- */
 
 static void test_cumsum(struct ops_test *t)
@@ -438,6 +479,7 @@ int main(void)
     test_mean_many(&t);
     test_arg(&t);
     test_softmax(&t);
+    test_softmax_order(&t);
     test_cumsum(&t);
     test_topk(&t);
     test_refusals(&t);
