@@ -50,7 +50,7 @@ static rill_status unpad_joined(struct pulser *p, const struct node *n, struct f
     const uint32_t src_wire = n->in[0];
     if (w->before < 0 || w->after < 0 || !padded_joins(p, src_wire, w->after))
         return RILL_OK;
-    struct padded *q = arena_copy(p->arena, &p->padded[src_wire], sizeof *q);
+    struct padded *q = arena_new(p->arena, struct padded);
     if (!q)
         return pulser_no_memory(p);
     const struct padded own = { .before = w->before,
@@ -58,7 +58,7 @@ static rill_status unpad_joined(struct pulser *p, const struct node *n, struct f
                                 .fill = w->fill,
                                 .head = WIRE_NONE,
                                 .tail = WIRE_NONE };
-    TRY(padded_join(p, n, q, &own));
+    TRY(padded_join(p, n, src_wire, &own, q));
     const struct offset at = f->sf.at;
     *f = q->inner;
     f->sf.at = at;
@@ -202,7 +202,9 @@ bool pulser_dim_value(const struct pulser *p, const struct dim *d, int64_t *ret)
     return true;
 }
 
-rill_status flow_resolve(struct pulser *p, const struct node *n, struct flow *f)
+/* By how many frames f must be later for flow_resolve. */
+static rill_status resolve_frames(struct pulser *p, const struct node *n, const struct flow *f,
+                                  int64_t *ret)
 {
     int64_t early;
     if (!frames_early(p, &f->sf, &early)) {
@@ -213,15 +215,24 @@ rill_status flow_resolve(struct pulser *p, const struct node *n, struct flow *f)
                        "the stream at %lld frames in %lld",
                        length, (long long) f->sf.hop_den, (long long) f->sf.hop_num);
     }
-    return flow_delay(p, n->name, f, larger(early, 0));
+    *ret = larger(early, 0);
+    return RILL_OK;
+}
+
+rill_status flow_resolve(struct pulser *p, const struct node *n, struct flow *f)
+{
+    int64_t more = 0;
+    TRY(resolve_frames(p, n, f, &more));
+    return flow_delay(p, n->name, f, more);
 }
 
 /* ---- padding and masks ---- */
 
-/* Delay of the padded sequence: its frame 0 may come once the frames it is made from are there. */
-static int64_t pad_delay(const struct flow *f, const struct flow_pad *pad)
+/* Delay of the padded sequence: its frame 0 may come once the frames it is made from are there;
+ * those of the sequence once it is known that they lie before its end, `early` frames later. */
+static int64_t pad_delay(const struct flow *f, const struct flow_pad *pad, int64_t early)
 {
-    int64_t d = f->sf.delay, pulse = f->sf.pulse, least = larger(d - pad->before, 0);
+    int64_t d = f->sf.delay, pulse = f->sf.pulse, least = larger(d + early - pad->before, 0);
     if (pad->before > 0 && pad->mode == PULSE_PAD_EDGE)
         least = larger(least, d / pulse * pulse);
     if (pad->before > 0 && pad->mode == PULSE_PAD_REFLECT)
@@ -292,6 +303,7 @@ rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f,
                      const struct flow_pad *pad)
 {
     struct flow_pad q = *pad;
+    int64_t early = 0;
     TRY(pad_check(p, n, pad));
     if (q.before < 0) {
         f->sf.delay -= f->sf.uniform ? 0 : q.before;
@@ -303,8 +315,8 @@ rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f,
     if (q.before == 0 && q.after == 0)
         return RILL_OK;
     if (q.after)
-        TRY(flow_resolve(p, n, f));
-    int64_t delay = pad_delay(f, &q);
+        TRY(resolve_frames(p, n, f, &early));
+    int64_t delay = pad_delay(f, &q, early);
     offset_padded(&f->sf, q.before, q.after);
     return pad_emit(p, n, f, &q, delay, pad_past(f, &q, delay), 0);
 }
@@ -364,10 +376,11 @@ static rill_status windows_of_copies(struct pulser *p, const struct node *n, str
                                   .after = w->copies->after,
                                   .head = w->copies->head,
                                   .tail = w->copies->tail };
+    int64_t early = 0;
     if (pad.after)
-        TRY(flow_resolve(p, n, f));
-    const int64_t window = w->span + 1 - s + f->sf.delay - pad.before,
-                  least = larger(pad_delay(f, &pad), padded_heads_delay(w->copies, w->span)),
+        TRY(resolve_frames(p, n, f, &early));
+    const int64_t window = w->span + 1 - s + f->sf.delay + early - pad.before,
+                  least = larger(pad_delay(f, &pad, early), padded_heads_delay(w->copies, w->span)),
                   lag = frames_up(larger(window, least), s);
     p->windows[n - p->src->nodes] =
         (struct axis_window) { true, pad.before, w->span - pad.before, s };

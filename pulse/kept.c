@@ -9,14 +9,13 @@
 
 #define FRAMES_KEPT_MAX 65536
 
-/* Input frames that have come when frame number `frame` of f has. */
-static int64_t inputs_by(const struct flow *f, int64_t frame)
+int64_t kept_inputs(const struct flow *f, int64_t last)
 {
-    return ((f->sf.delay + frame + 1) * f->sf.hop_num + f->sf.hop_den - 1) / f->sf.hop_den;
+    return ((f->sf.delay + last + 1) * f->sf.hop_num + f->sf.hop_den - 1) / f->sf.hop_den;
 }
 
-static rill_status first_emit(struct pulser *p, const struct node *n, const struct flow *f,
-                              int64_t first, int64_t frames, uint32_t *ret)
+rill_status kept_first(struct pulser *p, const struct node *n, const struct flow *f, int64_t first,
+                       int64_t frames, uint32_t *ret)
 {
     struct pulse_first_attr *a = arena_new(p->arena, struct pulse_first_attr);
     const struct fact x = *pulser_dst_fact(p, f->wire);
@@ -58,9 +57,9 @@ rill_status kept_frames(struct pulser *p, const struct node *n, unsigned k, stru
     if (frames > FRAMES_KEPT_MAX || first > INT32_MAX)
         return op_fail(p->err, RILL_LIMIT, n, "keeps more than %d frames", FRAMES_KEPT_MAX);
     TRY(flow_resolve(p, n, f));
-    TRY(first_emit(p, n, f, first, frames, &p->map[w]));
+    TRY(kept_first(p, n, f, first, frames, &p->map[w]));
     p->sf[w] = (struct stream_fact) { .axis = -1 };
-    p->kept[w] = (struct kept) { .inputs = inputs_by(f, first + frames - 1), .direct = frames };
+    p->kept[w] = (struct kept) { .inputs = kept_inputs(f, first + frames - 1), .direct = frames };
     if (may_lack(p, f, first + frames))
         p->kept[w].frames = dim_int(p->dst->dims, first + frames);
     return RILL_OK;

@@ -2,6 +2,7 @@
 /* Rules of ops that work on other axes than time, which goes where the row's map says. */
 #include "pulse/off_axis.h"
 #include "engine/ops/clock.h"
+#include "pulse/ints.h"
 
 #include <stdio.h>
 
@@ -87,24 +88,79 @@ static bool pads_agree(const struct padded *a, const struct padded *b)
         x->hop_num * y->hop_den == y->hop_num * x->hop_den && x->length == y->length;
 }
 
-/* The first input that streams, where all that do are padded alike; and what is behind n comes
- * earlier out of what is in front of the pads, or costs nothing. NULL: not so. */
-static const struct padded *padded_inputs(const struct pulser *p, const struct node *n)
+/* What is padded of the inputs of n that stream; those that are not padded alike are looked at as
+ * if they were. */
+struct pads_of {
+    struct padded *in; /* as many as inputs */
+    unsigned first;    /* that streams */
+    bool alike, found; /* found: what is behind n comes earlier out of what is in front of the pads,
+                          or costs nothing */
+};
+
+static int64_t least_of(int64_t a, int64_t b)
 {
-    const struct padded *first = NULL;
-    bool earlier = node_moves(n);
+    return a < b ? a : b;
+}
+
+/* By how many frames the padded sequence is later than what is in front of its pad. */
+static int64_t pad_costs(const struct pulser *p, const struct node *n, unsigned i)
+{
+    const struct padded *q = &p->padded[n->in[i]];
+    return p->sf[n->in[i]].delay - (q->inner.sf.delay - q->before);
+}
+
+static rill_status pads_find(struct pulser *p, const struct node *n, struct pads_of *ret)
+{
+    int64_t costs = 0, delay = 0, inner = INT64_MIN, before = INT64_MAX;
+    *ret = (struct pads_of) { .in = arena_array(p->arena, struct padded, n->n_in + 1),
+                              .first = n->n_in,
+                              .alike = true };
+    if (!ret->in)
+        return pulser_no_memory(p);
     for (unsigned i = 0; i < n->n_in; i++) {
         if (pulser_kept(p, n->in[i]))
-            return NULL;
+            return RILL_OK;
         if (!pulser_stream(p, n->in[i]))
             continue;
-        const struct padded *q = &p->padded[n->in[i]];
-        if (!q->is || (first && !pads_agree(first, q)))
-            return NULL;
-        earlier |= q->inner.sf.delay - q->before < p->sf[n->in[i]].delay;
-        first = first ? first : q;
+        const struct padded *q = ret->in + i;
+        ret->in[i] = p->padded[n->in[i]];
+        if (!q->is)
+            return RILL_OK;
+        ret->first = least_of(ret->first, i);
+        ret->alike &= pads_agree(&ret->in[ret->first], q);
+        costs = larger(costs, pad_costs(p, n, i));
+        delay = larger(delay, p->sf[n->in[i]].delay);
+        inner = larger(inner, q->inner.sf.delay - q->before);
+        before = least_of(before, q->before);
     }
-    return earlier ? first : NULL;
+    if (ret->first == n->n_in)
+        return RILL_OK;
+    if (ret->alike)
+        ret->found = node_moves(n) || costs > 0;
+    else
+        ret->found =
+            !p->outer && before > 0 && before <= PADDED_GIVEN_MAX && larger(inner, -before) < delay;
+    return RILL_OK;
+}
+
+/* Inputs that are padded in different ways: as many frames are in front of each, and what is behind
+ * those is as late. */
+static rill_status pads_align(struct pulser *p, const struct node *n, struct pads_of *s)
+{
+    int64_t before = INT64_MAX, delay = 0;
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_stream(p, n->in[i]))
+            before = least_of(before, s->in[i].before);
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_stream(p, n->in[i])) {
+            TRY(padded_given(p, n, p->sf[n->in[i]].length, before, &s->in[i]));
+            delay = larger(delay, s->in[i].inner.sf.delay);
+        }
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_stream(p, n->in[i]))
+            TRY(flow_delay(p, n->name, &s->in[i].inner, delay - s->in[i].inner.sf.delay));
+    s->alike = true;
+    return RILL_OK;
 }
 
 enum { PART_HEAD, PART_INNER, PART_TAIL, N_PARTS };
@@ -119,12 +175,12 @@ static rill_status part_of(struct pulser *p, const struct node *n, const struct 
 }
 
 /* n on one part of its padded inputs. */
-static rill_status part_emit(struct pulser *p, const struct node *n, uint32_t *in, unsigned part,
-                             uint32_t *out)
+static rill_status part_emit(struct pulser *p, const struct node *n, const struct pads_of *s,
+                             uint32_t *in, unsigned part, uint32_t *out)
 {
     for (unsigned i = 0; i < n->n_in; i++)
         if (pulser_stream(p, n->in[i]))
-            TRY(part_of(p, n, &p->padded[n->in[i]], part, &in[i]));
+            TRY(part_of(p, n, &s->in[i], part, &in[i]));
     return pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, out, n->n_out);
 }
 
@@ -132,16 +188,19 @@ static rill_status part_emit(struct pulser *p, const struct node *n, uint32_t *i
  * pads it; copies of frames are copies of what becomes of them. in: as n was emitted. */
 static rill_status padded_carry(struct pulser *p, const struct node *n, uint32_t *in, int to)
 {
-    const struct padded *first = padded_inputs(p, n);
     uint32_t *out = arena_array(p->arena, uint32_t, N_PARTS * (n->n_out + 1));
-    if (!first)
-        return RILL_OK;
+    struct pads_of s;
     if (!out)
         return pulser_no_memory(p);
-    struct padded q = *first;
+    TRY(pads_find(p, n, &s));
+    if (!s.found)
+        return RILL_OK;
+    if (!s.alike)
+        TRY(pads_align(p, n, &s));
+    struct padded q = s.in[s.first];
     for (unsigned i = 0; i < n->n_in; i++)
         if (pulser_stream(p, n->in[i]))
-            padded_heads_join(&q, &p->padded[n->in[i]]);
+            padded_heads_join(&q, &s.in[i]);
     const bool same_fill = node_moves(n) && q.mode == PULSE_PAD_CONSTANT,
                copies = q.mode == PULSE_PAD_EDGE || q.mode == PULSE_PAD_REFLECT,
                given = !same_fill && !copies;
@@ -150,7 +209,7 @@ static rill_status padded_carry(struct pulser *p, const struct node *n, uint32_t
     for (unsigned k = 0; k < N_PARTS; k++) {
         part[k] = out + k * n->n_out;
         if (frames[k])
-            TRY(part_emit(p, n, in, k, part[k]));
+            TRY(part_emit(p, n, &s, in, k, part[k]));
     }
     q.inner.sf.axis = to;
     if (given) {

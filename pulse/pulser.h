@@ -188,6 +188,12 @@ rill_status kept_refuse(const struct pulser *p, const struct node *n);
 /* Refuses an output or a state that is made of kept frames. */
 rill_status kept_port(struct pulser *p, uint32_t src_wire);
 
+/* So many frames of f from number `first` on, as a dst wire that holds them once they have come,
+ * and how many input frames have come then for frame number `last`. */
+rill_status kept_first(struct pulser *p, const struct node *n, const struct flow *f, int64_t first,
+                       int64_t frames, uint32_t *ret);
+int64_t kept_inputs(const struct flow *f, int64_t last);
+
 /* ---- guard.c ---- */
 
 /* Whether a node in the graph or its bodies checks numbers that are not constants. */
@@ -272,10 +278,15 @@ rill_status padded_frames(struct pulser *p, const struct node *n, const struct p
 /* Whether frames that are known around the padded sequence, `after` of them behind it, may be
  * joined to those that pad it, and what reads windows of it is earlier then. */
 bool padded_joins(const struct pulser *p, uint32_t src_wire, int64_t after);
-/* q, which is padded by frames of one number or by given ones, as `around` is, is padded by those
- * of `around`, too, for node n. */
-rill_status padded_join(struct pulser *p, const struct node *n, struct padded *q,
-                        const struct padded *around);
+/* *ret: what the padded src_wire is padded by, and what `around` puts around that, for node n. */
+rill_status padded_join(struct pulser *p, const struct node *n, uint32_t src_wire,
+                        const struct padded *around, struct padded *ret);
+/* q, with all that pads it of that length, as if only `before` given frames were in front of the
+ * sequence and none behind: the others are put to it. 1 to so many frames; in no body, where they
+ * are copies. */
+#define PADDED_GIVEN_MAX 1024
+rill_status padded_given(struct pulser *p, const struct node *n, const struct dim *length,
+                         int64_t before, struct padded *q);
 
 /* Takes the flow of a wire, that in front of a pad of zeros where there is one; ret_before and
  * ret_after: its frames. It lies where the padded sequence was found to lie: what was padded is

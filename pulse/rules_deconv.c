@@ -117,34 +117,85 @@ static rill_status deconv_check(const struct pulser *p, const struct node *n,
     return RILL_OK;
 }
 
+/* The first `skip` frames of what is padded are left out. */
+static rill_status padded_skip(struct pulser *p, const struct node *n, struct padded *q,
+                               int64_t skip)
+{
+    const int64_t before = q->before;
+    q->before -= skip;
+    if (skip && q->before)
+        return pulser_slice(p, n->name, q->head, q->inner.sf.axis, skip, before, &q->head);
+    q->head = skip ? WIRE_NONE : q->head;
+    return RILL_OK;
+}
+
+/* Where frames that pad the input come out of what the node cuts in front alone, and it comes
+ * earlier so: the windows over past + 1 frames of the padded sequence behind the first `cut`, *f.
+ */
+static rill_status deconv_padded(struct pulser *p, const struct node *n, const struct axis_sizes *z,
+                                 int64_t past, int64_t cut, struct flow *f, bool *ret_done)
+{
+    const struct padded *q = &p->padded[n->in[0]];
+    const int64_t more = past + 1 + (z->extra + z->stride - 1) / z->stride;
+    const struct padded zeros = {
+        .before = past, .after = more, .head = WIRE_NONE, .tail = WIRE_NONE
+    };
+    struct padded *all = arena_new(p->arena, struct padded);
+    if (!all)
+        return pulser_no_memory(p);
+    *ret_done = cut > 0 && cut <= q->before && past > 0 && padded_joins(p, n->in[0], more);
+    if (!*ret_done)
+        return RILL_OK;
+    TRY(padded_join(p, n, n->in[0], &zeros, all));
+    TRY(padded_skip(p, n, all, cut));
+    *f = all->inner;
+    f->sf.at = p->sf[n->in[0]].at;
+    return flow_windows(p, n, f,
+                        &(struct flow_window) { .span = past, .stride = 1, .copies = all });
+}
+
+/* The past of the input's frames is read again; *ret_drop: frames of the output to drop. */
+static rill_status deconv_windows(struct pulser *p, const struct node *n,
+                                  const struct axis_sizes *z, int64_t past, int64_t cut,
+                                  struct flow *f, int64_t *ret_drop)
+{
+    int64_t padded, behind;
+    bool done = false;
+    flow_of_windowed(p, n->in[0], f, &padded, &behind);
+    if (!padded && !behind)
+        TRY(deconv_padded(p, n, z, past, cut / z->stride, f, &done));
+    *ret_drop = cut - (done ? cut / z->stride : padded) * z->stride;
+    if (done)
+        return RILL_OK;
+    if (f->sf.delay * z->stride + *ret_drop < 0) { /* the padded frames themselves come out */
+        flow_of(p, n->in[0], f);
+        *ret_drop += padded * z->stride;
+    }
+    TRY(flow_mask(p, n, f, NULL, past > 0 || padded > 0,
+                  past > 0 || behind > 0 || z->extra > 0 || z->kernel < z->stride));
+    return flow_history(p, n->name, f, past, NULL);
+}
+
 rill_status rule_conv_transpose(struct pulser *p, const struct node *n)
 {
     struct flow f;
-    int64_t padded, behind;
-    if (!flow_of_windowed(p, n->in[0], &f, &padded, &behind) || f.sf.axis < 2)
+    if (!flow_of(p, n->in[0], &f) || f.sf.axis < 2)
         return pulser_off_axis(p, n);
     int k = f.sf.axis - 2, axes = pulser_fact(p, n->in[0])->rank - 2;
     const struct axis_sizes z = sizes_read(p, n, k);
-    int64_t past = (z.kernel - 1) * z.dilation / z.stride, pulse;
+    int64_t past = (z.kernel - 1) * z.dilation / z.stride, pulse, drop;
     uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1), out;
     void *attr = NULL;
     if (!in)
         return pulser_no_memory(p);
     TRY(deconv_check(p, n, &z));
-    p->windows[n - p->src->nodes] = (struct axis_window) { true, past, 0, 1 };
     const struct ends cut = time_ends(n, k, axes, &z);
-    int64_t drop = cut.before - padded * z.stride;
-    if (f.sf.delay * z.stride + drop < 0) { /* the padded frames themselves come out */
-        flow_of(p, n->in[0], &f);
-        drop += padded * z.stride;
-    }
     if (__builtin_mul_overflow(f.sf.pulse, z.stride, &pulse) || pulse > INT32_MAX)
         return op_fail(p->err, RILL_LIMIT, n, "a pulse of %lld frames is too long",
                        (long long) f.sf.pulse);
     TRY(attrs_make(p, n, k, past, &attr));
-    TRY(flow_mask(p, n, &f, NULL, past > 0 || padded > 0,
-                  past > 0 || behind > 0 || z.extra > 0 || z.kernel < z.stride));
-    TRY(flow_history(p, n->name, &f, past, NULL));
+    TRY(deconv_windows(p, n, &z, past, cut.before, &f, &drop));
+    p->windows[n - p->src->nodes] = (struct axis_window) { true, past, 0, 1 };
     in[0] = f.wire;
     for (unsigned i = 1; i < n->n_in; i++)
         in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];

@@ -142,11 +142,80 @@ static rill_status padded_note(struct pulser *p, const struct node *n, const str
         all.after += pad->after;
     } else if (constant && padded_joins(p, n->in[0], pad->after)) {
         const struct padded around = all;
-        all = *q;
-        TRY(padded_join(p, n, &all, &around));
+        TRY(padded_join(p, n, n->in[0], &around, &all));
     }
     p->padded[n->out[0]] = all;
     return RILL_OK;
+}
+
+/* Given frames are in front of the sequence `all`: f becomes that, no earlier than those are known.
+ */
+static rill_status heads_put(struct pulser *p, const struct node *n, const struct padded *all,
+                             struct flow *f)
+{
+    const struct flow_pad pad = { .mode = all->mode,
+                                  .before = all->before,
+                                  .after = all->after,
+                                  .fill = all->fill,
+                                  .head = all->head,
+                                  .tail = all->tail };
+    if (all->inputs)
+        TRY(flow_delay(p, n->name, f,
+                       larger(padded_heads_delay(all, 0) + pad.before - f->sf.delay, 0)));
+    return flow_pad(p, n, f, &pad);
+}
+
+/* Whether copies of the first frames are put in front of what is padded, and what is padded comes
+ * earlier than that. */
+static bool copies_padded(const struct pulser *p, const struct node *n, const struct flow *f,
+                          const struct flow_pad *pad)
+{
+    const struct padded *q = &p->padded[n->in[0]];
+    const bool reflect = pad->mode == PULSE_PAD_REFLECT;
+    return pad->before > 0 && pad->after == 0 && (reflect || pad->mode == PULSE_PAD_EDGE) &&
+        !p->outer && f->wire == p->map[n->in[0]] && q->is && q->before > 0 &&
+        pad->before + q->before <= PADDED_GIVEN_MAX && padded_joins(p, n->in[0], 0) &&
+        (!reflect || q->after == 0 || pad->before < q->before);
+}
+
+/* The `before` frames that a Pad by copies puts in front of what is padded by *q, and those of *q.
+ */
+static rill_status copies_of_heads(struct pulser *p, const struct node *n,
+                                   const struct flow_pad *pad, struct padded *q)
+{
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = q->inner.sf.axis };
+    const bool reflect = pad->mode == PULSE_PAD_REFLECT;
+    const int64_t behind = reflect ? larger(pad->before - q->before + 1, 0) : 0;
+    int64_t at[PADDED_GIVEN_MAX];
+    uint32_t in[2] = { q->head, WIRE_NONE };
+    if (behind) {
+        TRY(kept_first(p, n, &q->inner, 0, behind, &in[1]));
+        TRY(pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, &in[0]));
+        q->inputs = larger(q->inputs, kept_inputs(&q->inner, behind - 1));
+    }
+    for (int64_t i = 0; i < pad->before + q->before; i++) {
+        const int64_t frame = i - pad->before;
+        at[i] = frame >= 0 ? frame : reflect ? -frame : 0;
+    }
+    TRY(pulser_ints(p, n->name, at, (unsigned) (pad->before + q->before), &in[1]));
+    q->direct = 0;
+    q->before += pad->before;
+    return pulser_emit_op(p, OP_GATHER, n->name, &along, 1, in, 2, &q->head);
+}
+
+static rill_status pad_copies_padded(struct pulser *p, const struct node *n,
+                                     const struct flow_pad *pad, struct flow *f)
+{
+    const struct padded none = { .head = WIRE_NONE, .tail = WIRE_NONE };
+    struct padded *all = &p->padded[n->out[0]];
+    TRY(padded_join(p, n, n->in[0], &none, all));
+    TRY(copies_of_heads(p, n, pad, all));
+    offset_padded(&f->sf, pad->before, 0);
+    const struct offset at = f->sf.at;
+    *f = all->inner;
+    TRY(heads_put(p, n, all, f));
+    f->sf.at = at;
+    return pulser_bind(p, n, 0, f->wire, &f->sf);
 }
 
 rill_status rule_pad(struct pulser *p, const struct node *n)
@@ -176,6 +245,8 @@ rill_status rule_pad(struct pulser *p, const struct node *n)
                            "cannot stream: the value it pads with is not a constant");
     }
     TRY(pad_others(p, n, &pads, t, &f.wire));
+    if (pads.least[t] == 0 && copies_padded(p, n, &f, &pad))
+        return pad_copies_padded(p, n, &pad, &f);
     if (pad.before >= 0 && pads.least[t] >= 0 && (pad.mode == PULSE_PAD_CONSTANT || pad.before))
         TRY(padded_note(p, n, &f, &pad));
     TRY(flow_pad(p, n, &f, &pad));
@@ -277,8 +348,7 @@ static rill_status joined_note(struct pulser *p, const struct node *n, unsigned 
     *all = *around;
     if (!padded_joins(p, n->in[k], around->after))
         return RILL_OK;
-    *all = p->padded[n->in[k]];
-    return padded_join(p, n, all, around);
+    return padded_join(p, n, n->in[k], around, all);
 }
 
 rill_status rule_concat(struct pulser *p, const struct node *n)
@@ -311,11 +381,8 @@ rill_status rule_concat(struct pulser *p, const struct node *n)
                              .tail = pad.tail };
     heads_of(p, n, k, &around);
     TRY(joined_note(p, n, k, &around));
-    if (around.inputs) {
+    if (around.inputs)
         TRY(heads_check(p, n, k, f.sf.axis));
-        TRY(flow_delay(p, n->name, &f,
-                       larger(padded_heads_delay(&around, 0) + pad.before - f.sf.delay, 0)));
-    }
-    TRY(flow_pad(p, n, &f, &pad));
+    TRY(heads_put(p, n, &around, &f));
     return pulser_bind(p, n, 0, f.wire, &f.sf);
 }

@@ -2,6 +2,7 @@
 /* Reshape and Flatten: the time axis stays, is merged with sizes behind it ([S, F] -> [S*F]) or
  * split ([S*F] -> [S, F]). What stands before it must stay: time is the outermost of what is
  * merged. */
+#include "engine/ops/clock.h"
 #include "pulse/ints.h"
 #include "pulse/rules.h"
 
@@ -64,6 +65,42 @@ static bool is_fixed(const struct pulser *p, const struct fact *f)
     return true;
 }
 
+/* The wire with so many frames, in the shape of the output. */
+static rill_status part_emit(struct pulser *p, const struct node *n, int axis, int64_t frames,
+                             uint32_t *wire)
+{
+    const struct fact *to = pulser_fact(p, n->out[0]);
+    int64_t shape[RANK_MAX];
+    uint32_t in[2] = { *wire };
+    for (int i = 0; i < to->rank; i++)
+        shape[i] = i == axis ? frames : dim_value(to->shape[i]);
+    TRY(pulser_ints(p, n->name, shape, (unsigned) to->rank, &in[1]));
+    return pulser_emit_op(p, OP_RESHAPE, n->name, NULL, 0, in, 2, wire);
+}
+
+/* What is padded stays so where every frame becomes whole frames; copies, where it becomes one. */
+static rill_status padded_carry(struct pulser *p, const struct node *n, const struct ratio *r,
+                                int axis)
+{
+    struct padded q = p->padded[n->in[0]];
+    const bool given = q.mode == PULSE_PAD_VALUES;
+    if (!q.is || r->den != 1 || (r->num != 1 && !given && q.mode != PULSE_PAD_CONSTANT))
+        return RILL_OK;
+    TRY(reshape_frames(p, n, r, &q.inner));
+    q.inner.sf.axis = axis;
+    q.inner.sf.length = dim_mul_int(p->dst->dims, q.inner.sf.length, r->num);
+    q.before *= r->num;
+    q.after *= r->num;
+    q.direct *= r->num;
+    TRY(part_emit(p, n, axis, q.inner.sf.pulse, &q.inner.wire));
+    if (given && q.before)
+        TRY(part_emit(p, n, axis, q.before, &q.head));
+    if (given && q.after)
+        TRY(part_emit(p, n, axis, q.after, &q.tail));
+    p->padded[n->out[0]] = q;
+    return RILL_OK;
+}
+
 rill_status rule_reshape(struct pulser *p, const struct node *n)
 {
     struct flow f;
@@ -71,7 +108,6 @@ rill_status rule_reshape(struct pulser *p, const struct node *n)
     if (!flow_of(p, n->in[0], &f))
         return pulser_refuse_shapes(p, n, "its sizes run along time");
     const struct fact *from = pulser_fact(p, n->in[0]), *to = pulser_fact(p, n->out[0]);
-    int64_t shape[RANK_MAX];
     int axis = time_axis(p, to);
     if (is_fixed(p, to))
         return pulser_refuse_shapes(
@@ -88,14 +124,11 @@ rill_status rule_reshape(struct pulser *p, const struct node *n)
     if (!frames_ratio(p, from->shape[f.sf.axis], to->shape[axis], &r))
         return pulser_refuse_shapes(p, n, "the time axis does not grow evenly");
     TRY(reshape_frames(p, n, &r, &f));
-    for (int i = 0; i < to->rank; i++) {
+    for (int i = 0; i < to->rank; i++)
         if (i != axis && !dim_is_const(to->shape[i]))
             return pulser_refuse_shapes(p, n, "a size is not known");
-        shape[i] = i == axis ? f.sf.pulse : dim_value(to->shape[i]);
-    }
-    uint32_t in[2] = { f.wire }, out;
     f.sf.axis = axis;
-    TRY(pulser_ints(p, n->name, shape, (unsigned) to->rank, &in[1]));
-    TRY(pulser_emit_op(p, OP_RESHAPE, n->name, NULL, 0, in, 2, &out));
-    return pulser_bind(p, n, 0, out, &f.sf);
+    TRY(part_emit(p, n, axis, f.sf.pulse, &f.wire));
+    TRY(pulser_bind(p, n, 0, f.wire, &f.sf));
+    return padded_carry(p, n, &r, axis);
 }

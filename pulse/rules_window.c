@@ -265,10 +265,16 @@ static rill_status pool_read(struct pulser *p, const struct node *n, struct pool
     return RILL_OK;
 }
 
-/* Windows of ceil_mode end where what they read ends. */
+/* Whether the last window may reach past the end. */
+static bool pool_ceils(const struct node *n, const struct pool *q)
+{
+    return window_attr_of(n)->ceil_mode && q->w.stride > 1;
+}
+
+/* Windows that reach past the end end where what they read ends. */
 static rill_status pool_unpad(struct pulser *p, const struct node *n, struct pool *q)
 {
-    return window_attr_of(n)->ceil_mode ? RILL_OK : flow_unpad(p, n, &q->f, &q->w);
+    return pool_ceils(n, q) ? RILL_OK : flow_unpad(p, n, &q->f, &q->w);
 }
 
 /* What no maximum is made of, in the type of w. NULL: no memory. */
@@ -354,7 +360,7 @@ rill_status rule_average_pool(struct pulser *p, const struct node *n)
     TRY(pool_read(p, n, &q, &done));
     if (done)
         return RILL_OK;
-    bool whole = pool_attr_of(n)->count_include_pad && !window_attr_of(n)->ceil_mode;
+    bool whole = pool_attr_of(n)->count_include_pad && !pool_ceils(n, &q);
     if (!whole && (q.w.before > 0 || q.w.after > 0))
         return average_counted(p, n, &q);
     TRY(pool_unpad(p, n, &q));
@@ -647,8 +653,10 @@ rill_status rule_frame(struct pulser *p, const struct node *n)
     offset_of_source(p, n, &f.sf);
     if (drops)
         TRY(flow_unpad(p, n, &f, &w));
-    TRY(flow_windows(p, n, &f, &w));
     TRY(pulser_attr_copy(p, n, list, 2, &attr));
+    if (!node_has_input(n, 1))
+        TRY(front_carry(p, n, attr, f, w));
+    TRY(flow_windows(p, n, &f, &w));
     TRY(pulser_emit(p, n->op, n->name, attr, &f.wire, 1, &out, 1));
     return pulser_bind(p, n, 0, out, &f.sf);
 }
@@ -676,6 +684,7 @@ rill_status rule_stft(struct pulser *p, const struct node *n)
     struct flow_window w = { .span = size - 1, .stride = step };
     offset_frames(&f.sf, 0, 0, size, step);
     TRY(flow_unpad(p, n, &f, &w));
+    TRY(front_carry(p, n, n->attr, f, w));
     TRY(flow_windows(p, n, &f, &w));
     in[0] = f.wire;
     for (unsigned i = 1; i < n->n_in; i++)

@@ -261,6 +261,8 @@ static void test_fronts(void)
 {
     static const char *const list[] = {
         "2: pad mode=0 l=5; average k=4",
+        "2: frame size=3 hop=1 before=3; max k=2",
+        "2: frame size=4 before=6 hop=2; conv k=3",
         "2: pad mode=0 l=4 r=2; max k=3",
         "2: pad mode=1 l=4; conv k=5",
         "2: pad mode=1 l=2 r=2; conv k=5",
@@ -274,7 +276,7 @@ static void test_fronts(void)
         "2: pad mode=2 l=2 r=1; glu; conv k=4",
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        for (int64_t pulse = 2; pulse <= 12; pulse += 2) {
+        for (int64_t pulse = 1; pulse <= 12; pulse++) {
             struct chain c;
             oracle_check(chain_parse(&c, list[i]), "%s", list[i]);
             int64_t more = needless_frames(chain_recipe, &c, pulse);
@@ -369,6 +371,83 @@ static void layer_of_copies(struct gb *b, const void *ctx)
 {
     uint32_t x = gb_pad(b, gb_input(b, "x", 3, 1, 2, GB_TIME), 3, 2, ctx, 2, 1);
     gb_output(b, GB(b, "Conv", "", GB(b, "Sigmoid", "", x), gb_weights(b, 3, 2, 2, 4)));
+}
+
+/* Two sequences, one of which looks `ahead` frames ahead, padded in two ways and added; a window
+ * reads the sum. */
+struct meeting {
+    const char *mode[2];
+    int64_t before[2], after[2];
+    int ahead, kernel;
+};
+
+static void pads_meet(struct gb *b, const void *ctx)
+{
+    const struct meeting *c = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME), y[2];
+    for (int k = 0; k < 2; k++) {
+        const int ahead = k ? c->ahead : 0;
+        y[k] =
+            GB(b, "Conv", gb_printf(b, "pads=0,%d", ahead), x, gb_weights(b, 3, 2, 2, 1 + ahead));
+        y[k] = gb_pad(b, y[k], 3, 2, c->mode[k], c->before[k], c->after[k]);
+    }
+    gb_output(b,
+              GB(b, "Conv", "", GB(b, "Add", "", y[0], y[1]), gb_weights(b, 3, 2, 2, c->kernel)));
+}
+
+/* A convolution with pads of its own over copies of frames. */
+static void pads_around_copies(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_pad(b, gb_input(b, "x", 3, 1, 2, GB_TIME), 3, 2, ctx, 2, 1);
+    gb_output(b, GB(b, "Conv", "pads=2,1", x, gb_weights(b, 3, 2, 2, 6)));
+}
+
+/* A transposed convolution, which cuts frames off in front, over ones that pad; ctx: its
+ * attributes. */
+static void transposed(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME), pads = gb_ints(b, 0, 0, 2, 0, 0, 1);
+    x = GB(b, "Pad", "", x, pads, gb_scalar(b, 1));
+    gb_output(b, GB(b, "ConvTranspose", ctx, x, gb_weights(b, 3, 2, 2, 4)));
+}
+
+/* Frames of several channels become as many frames, in front of a convolution. */
+static void shuffled(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_pad(b, gb_input(b, "x", 3, 1, GB_TIME, 4), 3, 1, "constant", 2, 1);
+    x = GB(b, "Cos", "", x);
+    x = gb_transpose(b, GB(b, "Reshape", "", x, gb_ints(b, 1, -1, 2)), "0,2,1");
+    gb_output(b, GB(b, "Conv", "", x, gb_weights(b, 3, 2, 2, 6)));
+}
+
+/* Copies of frames in front of frames that pad. */
+struct copied {
+    const char *inner, *mode;
+    int64_t before[2];
+};
+
+static void copies_of_pads(struct gb *b, const void *ctx)
+{
+    const struct copied *c = ctx;
+    uint32_t x = gb_pad(b, gb_input(b, "x", 3, 1, 2, GB_TIME), 3, 2, c->inner, c->before[0], 0);
+    x = gb_pad(b, x, 3, 2, c->mode, c->before[1], 0);
+    gb_output(b, GB(b, "Conv", "", x, gb_weights(b, 3, 2, 2, 5)));
+}
+
+/* Copies of the first frame in front of a sequence that is cut behind. */
+static void edge_of_cut(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_slice(b, gb_input(b, "x", 3, 1, 2, GB_TIME), 2, 0, -1, 1);
+    gb_output(b, GB(b, "Relu", "", gb_pad(b, x, 3, 2, "edge", 1, 1)));
+}
+
+/* Windows side by side of which none is cut. */
+static void ceiled(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_pad(b, gb_input(b, "x", 3, 1, 2, GB_TIME), 3, 2, "edge", 2, 0);
+    gb_output(b, GB(b, ctx, "kernel_shape=3 strides=1 ceil_mode=1", x));
 }
 
 /* The first frame meets the second, which comes six frames later than the first that comes; those
@@ -477,6 +556,19 @@ static void test_firsts(void)
 static void test_reads(void)
 {
     static const int64_t two = 2, five = 5, front[] = { 3, 0 }, ends[] = { 2, 1 };
+    static const struct copied copies[] = {
+        { "constant", "reflect", { 1, 2 } },
+        { "constant", "edge", { 2, 2 } },
+        { "edge", "reflect", { 2, 1 } },
+        { "reflect", "edge", { 1, 2 } },
+    };
+    static const struct meeting meetings[] = {
+        { { "constant", "constant" }, { 3, 2 }, { 0, 1 }, 0, 4 },
+        { { "constant", "constant" }, { 2, 2 }, { 0, 0 }, 1, 3 },
+        { { "edge", "constant" }, { 2, 2 }, { 1, 1 }, 0, 3 },
+        { { "constant", "reflect" }, { 3, 2 }, { 0, 1 }, 0, 5 },
+        { { "edge", "reflect" }, { 2, 2 }, { 0, 0 }, 1, 3 },
+    };
     const struct {
         const char *name;
         gb_recipe *recipe;
@@ -492,6 +584,24 @@ static void test_reads(void)
                  { "pads around pads", pads_around, NULL },
                  { "own pads around pads", pads_around, front },
                  { "a layer of edges", layer_of_copies, "edge" },
+                 { "frames before that differ", pads_meet, &meetings[0] },
+                 { "delays that differ", pads_meet, &meetings[1] },
+                 { "an edge and zeros", pads_meet, &meetings[2] },
+                 { "zeros and a mirror", pads_meet, &meetings[3] },
+                 { "an edge and a mirror", pads_meet, &meetings[4] },
+                 { "own pads around edges", pads_around_copies, "edge" },
+                 { "own pads around mirrored frames", pads_around_copies, "reflect" },
+                 { "transposed", transposed, "pads=1,0" },
+                 { "transposed, strided", transposed, "strides=2 pads=4,1 output_padding=1" },
+                 { "transposed, dilated", transposed, "dilations=2 pads=2,2" },
+                 { "shuffled", shuffled, NULL },
+                 { "zeros mirrored", copies_of_pads, &copies[0] },
+                 { "edges of zeros", copies_of_pads, &copies[1] },
+                 { "edges mirrored", copies_of_pads, &copies[2] },
+                 { "edges of a mirror", copies_of_pads, &copies[3] },
+                 { "edges of what is cut", edge_of_cut, NULL },
+                 { "a maximum that ceils nothing", ceiled, "MaxPool" },
+                 { "a mean that ceils nothing", ceiled, "AveragePool" },
                  { "reflected", reflected, NULL },
                  { "faint", faint, NULL },
                  { "faint end", faint_end, NULL } };
