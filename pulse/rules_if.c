@@ -6,6 +6,7 @@
  * are. So a condition that is set anew between two runs changes the branch, and nothing else. Where
  * the branches are late by different numbers of frames, the earlier one is delayed. */
 #include "engine/graph/control.h"
+#include "engine/graph/prune.h"
 #include "pulse/ints.h"
 #include "pulse/rules.h"
 
@@ -87,6 +88,29 @@ static rill_status output_align(struct pulser *p, struct cond *c, unsigned i)
             TRY(flow_delay(&c->branch[k].in, c->n->name, f, late - f->sf.delay));
     }
     a->sf.uniform = b->sf.uniform = a->sf.uniform && b->sf.uniform;
+    return RILL_OK;
+}
+
+/* Without what nobody reads: a state that only its own next value is made of would live on as an
+ * output of the branch. */
+static rill_status branch_prune(struct pulser *p, struct cond *c, struct branch *b)
+{
+    struct graph *from = b->dst;
+    const struct graph *src = b->in.src;
+    for (unsigned i = 0; i < src->n_outputs; i++)
+        if (!graph_add_output(from, b->out[i].wire))
+            return pulser_no_memory(p);
+    b->in.dst = b->dst = arena_new(p->arena, struct graph);
+    if (!b->dst)
+        return pulser_no_memory(p);
+    TRY(graph_pruned(b->dst, from, p->err));
+    for (unsigned i = 0; i < src->n_outputs; i++)
+        b->out[i].wire = b->dst->outputs[i];
+    for (unsigned i = 0; i < c->n_captures; i++)
+        b->in.map[src->inputs[i]] = b->dst->inputs[i];
+    if (b->in.clock != WIRE_NONE)
+        b->in.clock = b->dst->inputs[c->n_captures];
+    b->dst->n_outputs = 0;
     return RILL_OK;
 }
 
@@ -216,5 +240,7 @@ rill_status rule_if(struct pulser *p, const struct node *n)
         TRY(branch_pulse(p, &c, k));
     for (unsigned i = 0; i < n->n_out; i++)
         TRY(output_align(p, &c, i));
+    for (int k = 0; k < 2; k++)
+        TRY(branch_prune(p, &c, &c.branch[k]));
     return node_make(p, &c);
 }

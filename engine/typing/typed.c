@@ -402,6 +402,16 @@ static rill_status if_differs(struct typer *t, struct scope *s, const struct nod
                    differs);
 }
 
+/* Keeps of list the entries whose flag is set. */
+static unsigned list_keep(uint32_t *list, const bool *keep, unsigned n)
+{
+    unsigned m = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (keep[i])
+            list[m++] = list[i];
+    return m;
+}
+
 static rill_status if_type(struct typer *t, struct scope *s, const struct node *n)
 {
     uint32_t *in;
@@ -417,9 +427,10 @@ static rill_status if_type(struct typer *t, struct scope *s, const struct node *
     struct fact *out = facts + n->n_in;
     for (unsigned i = 1; i < n->n_in; i++) {
         facts[i] = *wire_fact(s, in[i]);
-        facts[i].value = NULL; /* both branches take the same list: constants stay inputs */
+        if (facts[i].value && facts[i].value->type == DTYPE_DIM)
+            facts[i].value = NULL; /* a length that a stream is told of at its end */
     }
-    for (int b = 0; b < 2; b++)
+    for (int b = 0; b < 2; b++) /* which keep the same inputs */
         TRY(body_type(t, n->body[b], facts + 1, keep, &body[b]));
     for (unsigned i = 0; i < n->n_out; i++) {
         out[i] = body[0]->wires[body[0]->outputs[i]].fact;
@@ -432,7 +443,7 @@ static rill_status if_type(struct typer *t, struct scope *s, const struct node *
             return if_differs(t, s, n, body, i);
     }
     struct node *made;
-    TRY(node_emit(t, s, n, in, n->n_in, out, &made));
+    TRY(node_emit(t, s, n, in, 1 + list_keep(in + 1, keep, n->n_in - 1), out, &made));
     made->body = body;
     made->n_body = 2;
     return RILL_OK;
@@ -478,16 +489,6 @@ static rill_status state_check(const struct typer *t, const struct node *n,
     const bool grows = node_is(n, OP_LOOP) && f->type == in->type && f->rank == in->rank;
     return op_fail(t->err, grows ? RILL_UNSUPPORTED : RILL_MALFORMED, n,
                    "state %u goes in as %s and comes out as %s; both must agree", k, a, b);
-}
-
-/* Keeps of list the entries whose flag is set. */
-static unsigned list_keep(uint32_t *list, const bool *keep, unsigned n)
-{
-    unsigned m = 0;
-    for (unsigned i = 0; i < n; i++)
-        if (keep[i])
-            list[m++] = list[i];
-    return m;
 }
 
 static rill_status scan_type(struct typer *t, struct scope *s, const struct node *n)

@@ -182,6 +182,64 @@ static void test_by_length(const struct by_length *c)
     oracle_close(&o);
 }
 
+/* ---- numbers that stand outside ---- */
+
+/* Pads of one branch, an axis of the other: constants of the graph around. */
+static void outside_recipe(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, CHANNELS, GB_TIME), gate = gb_input(b, "gate", 1, 1),
+             on = GB(b, "Greater", "", GB(b, "Squeeze", "", gate), gb_scalar(b, 0));
+    const uint32_t in[] = { on, x, gb_ints(b, 0, 0, 2, 0, 0, -2), gb_int(b, 2) };
+    struct gb body[2];
+    struct graph **bodies = arena_array(b->arena, struct graph *, 2);
+    for (int k = 0; k < 2; k++) {
+        gb_body(&body[k], b, k ? "else" : "then");
+        uint32_t y = gb_body_input(&body[k], "x"), pads = gb_body_input(&body[k], "pads"),
+                 axis = gb_body_input(&body[k], "axis");
+        gb_output(&body[k],
+                  k ? GB(&body[k], "CumSum", "", y, axis) : GB(&body[k], "Pad", "", y, pads));
+        b->n_names = body[k].n_names;
+        bodies[k] = body[k].g;
+    }
+    uint32_t out = graph_add_wire(b->g, "chosen", NULL);
+    struct node *n = graph_add_node(b->g, &op_if, "chosen", NULL, in, 4, &out, 1);
+    n->body = bodies;
+    n->n_body = 2;
+    gb_output(b, out);
+}
+
+/* What a pad keeps of the past is read by nothing where windows read what is in front of it; of
+ * pulses that are long beside it. */
+static void test_unread(void)
+{
+    static const char *const chains[] = { "2: pad mode=0 l=2 r=1; conv k=3",
+                                          "2: pad mode=1 l=2 r=1; conv k=3",
+                                          "2: pad mode=2 l=2 r=1; conv k=3" };
+    static const int64_t pulses[] = { 3, 40, -1 }, lengths[] = { 4, 39, 90, -1 };
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        struct branches two;
+        struct oracle o;
+        bool ok = chain_parse(&two.chain[0], chains[i]) && chain_parse(&two.chain[1], chains[i]) &&
+            oracle_open(&o, branches_recipe, &two, "S>=4") == LAW_HOLDS;
+        oracle_check(ok, "both branches '%s'", chains[i]);
+        if (ok)
+            oracle_laws(&o, chains[i], pulses, lengths);
+        oracle_close(&o);
+    }
+}
+
+static void test_outside(void)
+{
+    static const int64_t pulses[] = { 1, 3, 8, -1 }, lengths[] = { 3, 9, 30, -1 };
+    struct oracle o;
+    enum verdict v = oracle_open(&o, outside_recipe, NULL, NULL);
+    oracle_check(v == LAW_HOLDS, "numbers that stand outside: %s", o.err.text);
+    if (v == LAW_HOLDS)
+        oracle_laws(&o, "numbers that stand outside", pulses, lengths);
+    oracle_close(&o);
+}
+
 /* ---- a condition that is set anew ---- */
 
 #define FRAMES 60
@@ -252,5 +310,7 @@ int main(void)
     test_switched("2: scan", "2: cumsum; conv k=3 d=2 l=4");
     for (size_t i = 0; i < sizeof by_lengths / sizeof *by_lengths; i++)
         test_by_length(&by_lengths[i]);
+    test_outside();
+    test_unread();
     return oracle_end();
 }
