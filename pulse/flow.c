@@ -43,52 +43,6 @@ bool flow_fill_same(const struct tensor *a, const struct tensor *b)
         (a && b && a->type == b->type && !memcmp(a->data, b->data, dtype_bytes(a->type)));
 }
 
-/* Windows with pads of their own over what is padded by other frames. */
-static rill_status unpad_joined(struct pulser *p, const struct node *n, struct flow *f,
-                                struct flow_window *w)
-{
-    const uint32_t src_wire = n->in[0];
-    if (w->before < 0 || w->after < 0 || !padded_joins(p, src_wire, w->after))
-        return RILL_OK;
-    struct padded *q = arena_new(p->arena, struct padded);
-    if (!q)
-        return pulser_no_memory(p);
-    const struct padded own = { .before = w->before,
-                                .after = w->after,
-                                .fill = w->fill,
-                                .head = WIRE_NONE,
-                                .tail = WIRE_NONE };
-    TRY(padded_join(p, n, src_wire, &own, q));
-    const struct offset at = f->sf.at;
-    *f = q->inner;
-    f->sf.at = at;
-    w->before = w->after = 0;
-    w->copies = q;
-    return RILL_OK;
-}
-
-rill_status flow_unpad(struct pulser *p, const struct node *n, struct flow *f,
-                       struct flow_window *w)
-{
-    const struct padded *q = &p->padded[n->in[0]];
-    const bool bare = w->before == 0 && w->after == 0;
-    struct flow inner = q->inner;
-    const bool copies = q->mode != PULSE_PAD_CONSTANT;
-    if (!q->is)
-        return RILL_OK;
-    if (!bare && (copies || !flow_fill_same(q->fill, w->fill)))
-        return unpad_joined(p, n, f, w);
-    inner.sf.at = f->sf.at;
-    *f = inner;
-    w->copies = copies ? q : NULL;
-    if (copies)
-        return RILL_OK;
-    w->before += q->before;
-    w->after += q->after;
-    w->fill = q->fill;
-    return RILL_OK;
-}
-
 /* ---- history ---- */
 
 static const struct wire_history *history_find(const struct pulser *p, uint32_t wire,

@@ -19,73 +19,6 @@ rill_status padded_frames(struct pulser *p, const struct node *n, const struct p
     return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
 }
 
-static bool is_copies(const struct padded *q)
-{
-    return q->mode == PULSE_PAD_EDGE || q->mode == PULSE_PAD_REFLECT;
-}
-
-/* The first `before` frames that q puts in front of the sequence, where those are its own. */
-static rill_status copies_head(struct pulser *p, const struct node *n, const struct padded *q,
-                               int64_t before, uint32_t *ret)
-{
-    const int axis = q->inner.sf.axis;
-    const bool edge = q->mode == PULSE_PAD_EDGE;
-    const int64_t first = edge ? 0 : q->before - before + 1;
-    uint32_t in[2];
-    int64_t at[PADDED_GIVEN_MAX];
-    for (int64_t i = 0; i < before; i++)
-        at[i] = edge ? 0 : before - 1 - i;
-    TRY(kept_first(p, n, &q->inner, first, edge ? 1 : before, &in[0]));
-    TRY(pulser_ints(p, n->name, at, (unsigned) before, &in[1]));
-    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = axis };
-    return pulser_emit_op(p, OP_GATHER, n->name, &along, 1, in, 2, ret);
-}
-
-rill_status padded_given(struct pulser *p, const struct node *n, const struct dim *length,
-                         int64_t before, struct padded *q)
-{
-    const int axis = q->inner.sf.axis;
-    struct flow_pad rest = { .mode = q->mode,
-                             .before = q->before - before,
-                             .after = q->after,
-                             .fill = q->fill,
-                             .head = WIRE_NONE,
-                             .tail = q->tail };
-    uint32_t head = q->head;
-    if (is_copies(q)) {
-        TRY(copies_head(p, n, q, before, &head));
-        q->inputs = kept_inputs(&q->inner, q->mode == PULSE_PAD_EDGE ? 0 : q->before);
-        q->direct = 0;
-    } else {
-        TRY(padded_frames(p, n, q, q->before, q->head, &head));
-        if (rest.before && q->mode == PULSE_PAD_VALUES)
-            TRY(pulser_slice(p, n->name, head, axis, before, q->before, &rest.head));
-        if (rest.before)
-            TRY(pulser_slice(p, n->name, head, axis, 0, before, &head));
-    }
-    TRY(flow_pad(p, n, &q->inner, &rest));
-    q->inner.sf.length = dim_add_int(p->dst->dims, length, -before);
-    q->mode = PULSE_PAD_VALUES;
-    q->fill = NULL;
-    q->head = head;
-    q->tail = WIRE_NONE;
-    q->before = before;
-    q->after = 0;
-    return RILL_OK;
-}
-
-/* Frames of a, and behind them those of b; WIRE_NONE: none. */
-static rill_status frames_join(struct pulser *p, const struct node *n, int axis, uint32_t a,
-                               uint32_t b, uint32_t *ret)
-{
-    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = axis };
-    const uint32_t in[2] = { a, b };
-    *ret = a == WIRE_NONE ? b : a;
-    return a == WIRE_NONE || b == WIRE_NONE
-        ? RILL_OK
-        : pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, ret);
-}
-
 int64_t padded_heads_delay(const struct padded *q, int64_t span)
 {
     const struct stream_fact *s = &q->inner.sf;
@@ -100,40 +33,4 @@ void padded_heads_join(struct padded *q, const struct padded *other)
 {
     q->direct = q->inputs == other->inputs && q->direct == other->direct ? q->direct : 0;
     q->inputs = larger(q->inputs, other->inputs);
-}
-
-bool padded_joins(const struct pulser *p, uint32_t src_wire, int64_t after)
-{
-    const struct padded *q = &p->padded[src_wire];
-    const struct stream_fact *s = &q->inner.sf;
-    struct dims *ds = p->dst->dims;
-    if (!q->is || s->delay - q->before >= p->sf[src_wire].delay ||
-        (is_copies(q) && (p->outer || q->before < 1 || q->before > PADDED_GIVEN_MAX)))
-        return false;
-    return after == 0 || q->after == 0 || is_copies(q) ||
-        dim_add_int(ds, s->length, q->before + q->after) == p->sf[src_wire].length;
-}
-
-rill_status padded_join(struct pulser *p, const struct node *n, uint32_t src_wire,
-                        const struct padded *around, struct padded *ret)
-{
-    struct padded outer = *around, *q = ret;
-    uint32_t head, tail, first, last;
-    *q = p->padded[src_wire];
-    if (is_copies(q))
-        TRY(padded_given(p, n, p->sf[src_wire].length, q->before, q));
-    const int axis = q->inner.sf.axis;
-    outer.inner = q->inner;
-    TRY(padded_frames(p, n, q, q->before, q->head, &head));
-    TRY(padded_frames(p, n, q, q->after, q->tail, &tail));
-    TRY(padded_frames(p, n, &outer, outer.before, outer.head, &first));
-    TRY(padded_frames(p, n, &outer, outer.after, outer.tail, &last));
-    TRY(frames_join(p, n, axis, first, head, &q->head));
-    TRY(frames_join(p, n, axis, tail, last, &q->tail));
-    padded_heads_join(q, &outer);
-    q->before += outer.before;
-    q->after += outer.after;
-    q->mode = PULSE_PAD_VALUES;
-    q->fill = NULL;
-    return RILL_OK;
 }

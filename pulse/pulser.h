@@ -3,7 +3,7 @@
  *
  *   pulser.c            facts of wires; nodes, states and constants of the pulsed graph
  *   flow.c              delays, histories, masks, padding, windows, alignment
- *   pads.c              what pads a sequence, as frames
+ *   pads.c, unpad.c     what pads a sequence, as frames, and what reads it without
  *   tracks.c            where axes lie before and behind an op
  *   places.c            what depends on positions alone, where somebody looks at it
  *   bands.c             which keys masks show
