@@ -104,6 +104,20 @@ static void dashes_to_underscores(char *s)
 
 static rill_status group_read(struct lexer *r, const char *key);
 
+/* A word, or Some(word), as tract writes what may be absent. */
+static rill_status value_read(struct lexer *r, char **ret)
+{
+    char buf[16];
+    bool is_bare;
+    TRY(word_read(r, "a word or a string in quotes", ret, &is_bare));
+    if (!is_bare || strcmp(*ret, "Some") != 0 || !accept(r, '('))
+        return RILL_OK;
+    TRY(word_read(r, "a word or a string in quotes", ret, &is_bare));
+    return accept(r, ')')
+        ? RILL_OK
+        : spec_fail(r->s, column(r), r->err, "found %s, expected ')' behind Some(", found(r, buf));
+}
+
 /* inside: of a list or map, which holds no other. */
 static rill_status arg_read(struct lexer *r, bool inside)
 {
@@ -125,7 +139,7 @@ static rill_status arg_read(struct lexer *r, bool inside)
         }
         peek(r);
         arg->column = column(r);
-        TRY(word_read(r, "a word or a string in quotes", &word, &is_bare));
+        TRY(value_read(r, &word));
     }
     arg->value = word;
     return RILL_OK;

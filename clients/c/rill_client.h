@@ -352,7 +352,7 @@ struct rill_client_port {
     bool is_input;
     bool is_set;      /* an input beside the stream: one frame holds until the next */
     bool is_wanted;   /* outputs of an open stream: its frames come */
-    const char *kind; /* tensor, audio, vad, keyword, ctc, transducer */
+    const char *kind; /* tensor, audio, vad, keyword, ctc, transducer, attention */
     enum rill_client_type type;
     uint32_t element_bytes;
     uint32_t n_dims;             /* of a frame: the axes of the tensor but time */

@@ -71,6 +71,11 @@ static rill_status attr_tensor(struct reader *r, const char *node, const Onnxpb_
     return onnx_tensor(r, pb->t, what, &ret->tensor);
 }
 
+bool onnx_attr_is_type(const Onnxpb__Attribute *pb)
+{
+    return attr_type(pb) == AT_TYPE;
+}
+
 rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribute *pb,
                       struct attr *ret)
 {
@@ -90,11 +95,6 @@ rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribut
     case AT_FLOATS: ret->kind = ATTR_FLOATS; return attr_lists(r, pb, ret);
     case AT_INTS: ret->kind = ATTR_INTS; return attr_lists(r, pb, ret);
     case AT_TENSOR: return attr_tensor(r, node, pb, ret);
-    case AT_TYPE:
-        return err_set(r->err, RILL_UNSUPPORTED,
-                       "node '%.80s': attribute '%.60s' is the type of an Optional that is absent; "
-                       "Optional values that are there are supported",
-                       node, ret->name);
     default:
         return err_set(
             r->err, RILL_UNSUPPORTED,

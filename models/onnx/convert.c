@@ -16,6 +16,8 @@ static rill_status node_attrs(struct conversion *l)
     for (size_t i = 0; i < pb->n_attribute; i++) {
         if (pb->attribute[i]->g)
             continue;
+        if (l->row->upgrade == up_optional && onnx_attr_is_type(pb->attribute[i]))
+            continue; /* what it holds has one */
         struct attr a;
         TRY(onnx_attr(l->r, l->name, pb->attribute[i], &a));
         if (l->r->opset < 6 && !strcmp(a.name, "consumed_inputs"))

@@ -194,7 +194,7 @@ rill_status output_hint(struct reader *r, const Onnxpb__Type *pb, struct wire *r
 {
     const Onnxpb__TensorType *t = pb ? pb->tensor_type : NULL;
     enum dtype type = DTYPE_NONE;
-    if (ret->declared || ret->node == WIRE_NONE || !t || (t->shape && t->shape->n_dim > RANK_MAX) ||
+    if (ret->declared || ret->fact.type || !t || (t->shape && t->shape->n_dim > RANK_MAX) ||
         !t->elem_type || onnx_dtype(r, t->elem_type, "", &type) != RILL_OK || dtype_is_half(type))
         return RILL_OK;
     struct declared *d = arena_new(r->arena, struct declared);

@@ -105,6 +105,7 @@ rill_status external_read(const struct reader *r, const Onnxpb__Tensor *t, const
 rill_status output_hint(struct reader *r, const Onnxpb__Type *pb, struct wire *ret);
 rill_status fact_from_pb(struct reader *r, const char *input, const Onnxpb__Type *pb,
                          struct fact *ret);
+bool onnx_attr_is_type(const Onnxpb__Attribute *pb);
 rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribute *pb,
                       struct attr *ret);
 

@@ -19,6 +19,9 @@ expect 0 "'conv11_0' (Conv): it has groups" \
 data=$cases/loop_none/test_data_set_0 # S would count time, along which no cache grows
 expect 0 "loop1_2 *f32\[5,4,3\]" \
     "$tool" run -i "x=$data/input_0.pb" -i "trips=$data/input_1.pb" "$cases/loop_none/model.onnx"
+data=$cases/loop_passed/test_data_set_1
+expect 0 "loop0_1 *f32\[0,3\]" "$tool" run -i "x=$data/input_0.pb" -i "trips=$data/input_1.pb" -i "counts=$data/input_2.pb" \
+    "$cases/loop_passed/model.onnx"
 grep -v '^#' "$cases/streams.txt" >"$dir/streams"
 expect 0 "products: 1 of bytes, 0 of dequantised floats" "$tool" inspect "$cases/quant_depth/model.onnx"
 expect 0 "plan: 4 steps" "$tool" inspect --pass plan "$cases/quant_depth/model.onnx" # functions are one table

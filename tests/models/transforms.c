@@ -202,6 +202,8 @@ static const struct row {
       .want = "x f32[S,3], z f32[T,3] -> y f32[S,3], w f32[T,3]; time T, 2 nodes" },
     { "two.nnef", .transforms = { "pulse(symbol: S, pulse: 8)" },
       .want = "x f32[S,3], z f32[T,3] -> y f32[S,3], w f32[T,3]; time S, pulse 8, 2 nodes" },
+    { "two.nnef", .transforms = { "pulse(symbol: Some(\"S\"), pulse: 8)" },
+      .want = "x f32[S,3], z f32[T,3] -> y f32[S,3], w f32[T,3]; time S, pulse 8, 2 nodes" },
     { "two.nnef", .set = { "T=S" },
       .want = "x f32[S,3], z f32[S,3] -> y f32[S,3], w f32[S,3]; time S, 2 nodes" },
     /* the interface */
@@ -352,6 +354,8 @@ static const struct row {
     { "two.nnef", .transforms = { "select_inputs(x)" }, .want = "!input 'z' is still needed" },
     T("pulse(symbol: S, pulse: -8)", "!column 25: a pulse is a number"),
     T("pulse(symbol: S, width: 8)", "!unknown argument 'width'; known: symbol, pulse"),
+    T("pulse(symbol: Some(S)", "!found the end, expected"),
+    T("pulse(symbol: Some(S, 8))", "!found ',', expected ')' behind Some("),
     T("pulse(symbol: Q)", "!no input has the symbol 'Q'"),
     { "plain.nnef", .transforms = { "pulse(pulse: 8)", "select_outputs(h)" },
       .want = "!nothing may follow 'pulse'" },

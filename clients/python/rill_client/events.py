@@ -86,7 +86,7 @@ class Port:
     input's time axis and comes latency_samples later than that."""
     name: str = ""
     is_input: bool = False
-    kind: str = ""              #: tensor, audio, vad, keyword, ctc, transducer
+    kind: str = ""              #: tensor, audio, vad, keyword, ctc, transducer, attention
     type: int = 0               #: an ElementType
     element_bytes: int = 0
     shape: Tuple[int, ...] = () #: of a frame: the axes of the tensor but time

@@ -1364,20 +1364,20 @@ def ones_later():
 
 # ---- loops and sizes that data decides ----
 
-def loop(c, trips, starts, states, step, outputs, shapes=None):
-    """A Loop: step(body, iteration, *states) gives the condition, next states, and what is stacked, of shapes."""
+def loop(c, trips, starts, states, step, outputs, shapes=None, tag=""):
+    """A Loop: step(body, iteration, *states) gives the condition, next states, and what is stacked, of shapes.
+    states: wire, type, and the shape where the body declares it. tag: of the names in a loop within another."""
     inner = Case("body")
-    inner.constants, inner.prefix = c.constants, "body_"
-    names = [f"state{i}" for i in range(len(states))]
-    outs = step(inner, "i", *names)
-    open_value = lambda name, to: helper.make_tensor_value_info(name, to, None)
-    kinds = [T.BOOL, *[to for _, to in states], *[T.FLOAT] * outputs]
+    inner.constants, inner.prefix = c.constants, f"body{tag}_"
+    names = [f"state{tag}{i}" for i in range(len(states))]
+    outs = step(inner, "i" + tag, *names)
+    kinds = [T.BOOL, *[to for _, to, *_ in states], *[T.FLOAT] * outputs]
     body = helper.make_graph(inner.nodes, "body",
-                             [helper.make_tensor_value_info("i", T.INT64, []), helper.make_tensor_value_info("on", T.BOOL, []),
-                              *[open_value(name, to) for name, (_, to) in zip(names, states)]],
+                             [helper.make_tensor_value_info("i" + tag, T.INT64, []), helper.make_tensor_value_info("on" + tag, T.BOOL, []),
+                              *[helper.make_tensor_value_info(name, to, *(shape or [None])) for name, (_, to, *shape) in zip(names, states)]],
                              [helper.make_tensor_value_info(out, to, shape)
                               for out, to, shape in zip(outs, kinds, [None] * (1 + len(states)) + (shapes or [None] * outputs))])
-    made = c.op("Loop", trips, starts, *[wire for wire, _ in states], outputs=len(states) + outputs, body=body)
+    made = c.op("Loop", trips, starts, *[wire for wire, *_ in states], outputs=len(states) + outputs, body=body)
     return made if isinstance(made, list) else [made]
 
 
@@ -1440,6 +1440,21 @@ def loop_none():
         c.output(out)
     c.again(trips=0)
     c.again(trips=1)
+    c.save()
+
+
+def loop_passed():
+    """A loop in one that may have no iteration, which then stacks what goes in as its body declares it."""
+    c = Case("loop_passed", 17)
+    x, trips = c.numbers("x", [3], 3), c.input("trips", [], np.array(2, "i8"))
+    counts = c.input("counts", [4], np.array([1, 3, 0, 2], "i8"))
+    adds = lambda body, i, v: (body.op("Identity", "on_"), body.op("Add", v, x))
+    rounds = lambda body, i, v: (body.op("Identity", "on"),
+                                 *loop(body, body.op("Gather", counts, i), "", [(v, T.FLOAT)], adds, 0, tag="_"), v)
+    for out in loop(c, trips, "", [(x, T.FLOAT, [3])], rounds, 1, [[3]]):
+        c.output(out)
+    c.again(trips=0)
+    c.again(trips=3)
     c.save()
 
 
@@ -1688,7 +1703,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, ports_again, ports_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_masks, vendor_packs, vendor_fused, vendor_contrib, scatter_cache, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
-         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, resize_10, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
+         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, resize_10, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
 
 if __name__ == "__main__":
     for case in CASES:
