@@ -72,23 +72,46 @@ static rill_status op_known(struct job *j, const char *option, const char *name,
                   "%s: there is no op '%.60s' (rill inspect --ops lists them)", option, text);
 }
 
+/* "OP=N": how many of its characters are the op's. */
+static bool op_count_read(const char *item, size_t *ret_chars, long long *ret_n)
+{
+    const char *equals = strchr(item, '=');
+    char *end = NULL;
+    *ret_chars = equals ? (size_t) (equals - item) : 0;
+    *ret_n = equals ? strtoll(equals + 1, &end, 10) : -1;
+    return *ret_n >= 0 && end != equals + 1 && !*end;
+}
+
+/* What is asked, before there is a graph. */
+static rill_status asked_check(struct job *j)
+{
+    size_t chars;
+    long long n;
+    for (unsigned i = 0; i < j->op_counts.n; i++) {
+        if (!op_count_read(j->op_counts.item[i], &chars, &n))
+            return err_set(&j->err, RILL_INVALID, "--assert-op-count takes OP=N, not '%.80s'",
+                           j->op_counts.item[i]);
+        TRY(op_known(j, "--assert-op-count", j->op_counts.item[i], chars));
+    }
+    for (const char *at = j->only_ops; at && *at; at += strcspn(at, ","), at += *at == ',')
+        TRY(op_known(j, "--assert-only-ops", at, strcspn(at, ",")));
+    return RILL_OK;
+}
+
 static rill_status op_counts_check(struct job *j, const struct run_op *ops, unsigned n)
 {
+    size_t chars;
+    long long want;
     for (unsigned i = 0; i < j->op_counts.n; i++) {
-        const char *item = j->op_counts.item[i], *equals = strchr(item, '=');
-        char *end = NULL;
-        long long want = equals ? strtoll(equals + 1, &end, 10) : -1;
+        const char *item = j->op_counts.item[i];
         unsigned have = 0;
-        if (want < 0 || end == equals + 1 || *end)
-            return err_set(&j->err, RILL_INVALID, "--assert-op-count takes OP=N, not '%.80s'",
-                           item);
-        TRY(op_known(j, "--assert-op-count", item, (size_t) (equals - item)));
+        op_count_read(item, &chars, &want);
         for (unsigned k = 0; k < n; k++)
-            if (strlen(run_op_name(&ops[k])) == (size_t) (equals - item) &&
-                !strncmp(run_op_name(&ops[k]), item, (size_t) (equals - item)))
+            if (strlen(run_op_name(&ops[k])) == chars &&
+                !strncmp(run_op_name(&ops[k]), item, chars))
                 have = ops[k].nodes;
         if (have != want) {
-            printf("FAIL: %u nodes of %.*s, not %lld\n", have, (int) (equals - item), item, want);
+            printf("FAIL: %u nodes of %.*s, not %lld\n", have, (int) chars, item, want);
             return RILL_END;
         }
     }
@@ -110,9 +133,6 @@ static rill_status ops_check(struct job *j, const struct graph *g)
     unsigned n;
     struct run_op *ops = run_ops(g, &n);
     rill_status s = op_counts_check(j, ops, n);
-    for (const char *at = j->only_ops; s == RILL_OK && at && *at;
-         at += strcspn(at, ","), at += *at == ',')
-        s = op_known(j, "--assert-only-ops", at, strcspn(at, ","));
     for (unsigned i = 0; s == RILL_OK && j->only_ops && i < n; i++)
         if (!op_listed(j->only_ops, ops[i].op->name)) {
             printf("FAIL: %u nodes of %s, which is none of %s\n", ops[i].nodes, ops[i].op->name,
@@ -677,6 +697,10 @@ static int run(const struct command *cmd, int argc, char **argv)
         return tool_fail(cmd, TOOL_USAGE, "--json goes with --audit");
     if (j.not_cumulative && !j.reference)
         return tool_fail(cmd, TOOL_USAGE, "--not-cumulative goes with --compare");
+    if (asked_check(&j) != RILL_OK) {
+        arena_drop(&j.arena);
+        return tool_fail(cmd, TOOL_USAGE, "%s", j.err.text);
+    }
     j.open.one_run = j.steps == 1;
     if (j.daemon || j.socket)
         return daemon_run(&j, argv[0]);

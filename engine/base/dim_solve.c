@@ -14,6 +14,14 @@ static rill_status solve_refuse(const struct dim *expr, const struct dim *symbol
     return err_set(err, status, "%s == %" PRId64 " gives no value of %s: %s", e, value, s, why);
 }
 
+static rill_status bound_refuse(const struct dim *expr, const struct dim *symbol, int64_t value,
+                                const char *bound, int64_t of, rill_error *err)
+{
+    char why[80];
+    snprintf(why, sizeof why, "it has to be at %s %" PRId64, bound, of);
+    return solve_refuse(expr, symbol, value, RILL_INVALID, why, err);
+}
+
 rill_status dim_solve(const struct dim *expr, const struct dim *symbol, int64_t value, int64_t *ret,
                       rill_error *reterr)
 {
@@ -32,9 +40,10 @@ rill_status dim_solve(const struct dim *expr, const struct dim *symbol, int64_t 
         return solve_refuse(expr, symbol, value, RILL_INVALID, "the numbers are over 2^63", reterr);
     if (rest % k)
         return solve_refuse(expr, symbol, value, RILL_INVALID, "it would be a fraction", reterr);
-    if (rest / k < symbol->bound->lo || rest / k > symbol->bound->hi)
-        return solve_refuse(expr, symbol, value, RILL_INVALID,
-                            "it would contradict what is asserted", reterr);
+    if (rest / k < symbol->bound->lo)
+        return bound_refuse(expr, symbol, value, "least", symbol->bound->lo, reterr);
+    if (rest / k > symbol->bound->hi)
+        return bound_refuse(expr, symbol, value, "most", symbol->bound->hi, reterr);
     *ret = rest / k;
     return RILL_OK;
 }
