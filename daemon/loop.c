@@ -139,6 +139,19 @@ static void on_signal(uv_signal_t *h, int number)
 
 /* ---- start ---- */
 
+static void reload_signal_mask(int how)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(how, &set, NULL);
+}
+
+void signals_hold(void)
+{
+    reload_signal_mask(SIG_BLOCK);
+}
+
 static bool signals_start(struct daemon_parts *p)
 {
     static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
@@ -151,6 +164,7 @@ static bool signals_start(struct daemon_parts *p)
         if (uv_signal_start(handles[i], on_signal, numbers[i]) < 0)
             return false;
     }
+    reload_signal_mask(SIG_UNBLOCK);
     return true;
 }
 

@@ -3,7 +3,6 @@
 #include "daemon/models/check.h"
 #include "daemon/conf_check.h"
 #include "daemon/parts.h"
-#include "daemon/models/load.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -109,12 +108,12 @@ int main(int argc, char **argv)
         conf_print_template(stdout);
         return printed();
     }
-    memory_setup();
     struct daemon_parts *p = daemon_new();
     if (!p) {
         fputs("rilld: out of memory\n", stderr);
         return 1;
     }
+    signals_hold();
     p->life.conf_may_miss = !o.config;
     snprintf(p->life.conf_path, sizeof p->life.conf_path, "%s",
              o.config ? o.config : DEFAULT_CONFIG);

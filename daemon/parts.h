@@ -53,6 +53,7 @@ void daemon_link(struct daemon_parts *p); /* lets p->daemon refer to the parts, 
 int daemon_run(struct daemon_parts *p);   /* exit code */
 
 /* --- loop.c --- */
+void signals_hold(void);                 /* SIGHUP waits for loop_start: by default it kills */
 bool loop_start(struct daemon_parts *p); /* false: the log says why */
 void loop_wake(void *parts);             /* from any thread: one write to an eventfd at most */
 

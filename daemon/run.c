@@ -5,6 +5,7 @@
 #include "daemon/base/notify.h"
 #include "daemon/base/process.h"
 #include "daemon/compute/work.h"
+#include "daemon/models/load.h"
 #include "daemon/parts.h"
 #include "daemon/serve/session.h"
 #include "daemon/serve/topic.h"
@@ -164,6 +165,7 @@ static void daemon_stop(struct daemon_parts *p)
 int daemon_run(struct daemon_parts *p)
 {
     const char *why;
+    memory_setup();
     if (!loop_init(&p->loop, &why)) {
         log_line(&p->log, LOG_ERROR, "cannot start: %s", why);
         return 1;

@@ -21,14 +21,6 @@ static void info_copy(struct model *to, const rill_model *from)
 
 #define MAPPED_FROM_BYTES 131072 /* blocks of that size and larger are mapped one by one */
 
-/* Without this glibc raises its threshold with every mapped block that is freed. */
-void memory_setup(void)
-{
-#ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, MAPPED_FROM_BYTES);
-#endif
-}
-
 /* glibc would keep what loading has freed. */
 void memory_return(void)
 {
@@ -45,6 +37,18 @@ static size_t allocated_bytes(void)
 #else
     return 0;
 #endif
+}
+
+/* Without the threshold glibc raises its own with every mapped block that is freed. It makes its
+ * allocator at the first call, without a lock: where malloc is another's (a sanitizer's, a library
+ * that is loaded first) those calls of two loads at once would be the first. */
+void memory_setup(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, MAPPED_FROM_BYTES);
+#endif
+    allocated_bytes();
+    memory_return();
 }
 
 static bool port_is_detector(rill_port_kind kind)

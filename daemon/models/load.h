@@ -30,7 +30,8 @@ rill_status model_load(struct model_load_request *f);
 /* Measures a model that is ready again: shares of a processor. Not on the loop thread. */
 rill_status model_probe(const struct model *m, float *ret_rtf, float *ret_wall);
 
-/* Makes malloc return large blocks to the system whenever they are freed. At start. */
+/* Makes malloc return large blocks to the system whenever they are freed. At start, before there
+ * are threads that load. */
 void memory_setup(void);
 
 /* Returns free memory to the system: loading takes many times what is kept. */

@@ -125,6 +125,29 @@ static void test_reload(void)
     rig_done(&r, ctl, c);
 }
 
+/* A reload that is asked for while the daemon still reads its settings comes once it has started.
+ */
+static void test_reload_early(void)
+{
+    struct rig r;
+    char next[120];
+    rig_dir(&r);
+    snprintf(next, sizeof next, "%s", r.conf);
+    CHECK(mkfifo(r.conf, 0600) == 0 && rig_run(&r));
+    FILE *f = fopen(r.conf, "w"); /* once it is read */
+    CHECK(f && kill(r.pid, SIGHUP) == 0);
+    snprintf(r.conf, sizeof r.conf, "%s/next", r.dir);
+    rig_conf(&r, "");
+    CHECK(rename(r.conf, next) == 0);
+    memcpy(r.conf, next, sizeof r.conf);
+    if (f) {
+        fprintf(f, "[daemon]\nsocket = %s\ncontrol_socket = %s\n", r.sock, r.ctl);
+        fclose(f);
+    }
+    CHECK(rig_wait_ready(&r) && rig_log_has(&r, "reloaded", 15000));
+    rig_done(&r, NULL);
+}
+
 /* What is read at start alone is told as long as the file differs from what runs; the rest holds at
  * once. */
 static void test_reload_fixed(void)
@@ -411,6 +434,7 @@ int main(void)
     test_foreign_file();
     test_preload_fails();
     test_reload();
+    test_reload_early();
     test_reload_fixed();
     test_control();
     test_drain();

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #define WAIT_MS 20000
 
 static struct daemon_parts *inside;
+static pthread_t inside_thread;
 static char dir[64], sock[96];
 
 /* Bytes of the frame that is coming in. */
@@ -19,13 +21,19 @@ static size_t n_coming, n_preface;
 
 static void *inside_main(void *arg)
 {
-    daemon_run(arg);
+    if (daemon_run(arg) != 0)
+        abort();
     return NULL;
 }
 
-static void inside_remove(void)
+/* At the end the daemon is told to stop, as a service manager would, and does so. */
+static void inside_stop(void)
 {
     char cmd[128];
+    kill(getpid(), SIGTERM);
+    pthread_join(inside_thread, NULL);
+    log_end(&inside->log);
+    free(inside);
     snprintf(cmd, sizeof cmd, "rm -rf '%s'", dir);
     if (system(cmd) != 0)
         perror(dir);
@@ -34,12 +42,10 @@ static void inside_remove(void)
 static void inside_start(void)
 {
     char path[96], err[CONF_ERROR_BYTES];
-    pthread_t t;
     snprintf(dir, sizeof dir, "/tmp/rilld-fuzz-XXXXXX");
     inside = daemon_new();
     if (!inside || !mkdtemp(dir))
         abort();
-    atexit(inside_remove);
     snprintf(sock, sizeof sock, "%s/s", dir);
     snprintf(path, sizeof path, "%s/conf", dir);
     FILE *f = fopen(path, "w");
@@ -55,9 +61,9 @@ static void inside_start(void)
         abort();
     snprintf(inside->life.conf_path, sizeof inside->life.conf_path, "%s", path);
     log_init(&inside->log, "error", "plain", "", 0);
-    if (pthread_create(&t, NULL, inside_main, inside) != 0)
+    if (pthread_create(&inside_thread, NULL, inside_main, inside) != 0)
         abort();
-    pthread_detach(t);
+    atexit(inside_stop);
 }
 
 static int connect_once(void)
