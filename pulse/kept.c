@@ -2,6 +2,7 @@
 /* Frames at fixed places of a sequence, as the first one: a state that is written when they come.
  * What is made of them alone is made anew in every run; who joins it with a stream comes so late
  * that they are there. */
+#include "engine/base/dim_claims.h"
 #include "engine/ops/clock.h"
 #include "pulse/ints.h"
 #include "pulse/lengths.h"
@@ -32,7 +33,7 @@ rill_status kept_first(struct pulser *p, const struct node *n, const struct flow
     return graph_add_state(p->dst, n->name, in[0], *ret, NULL) ? RILL_OK : pulser_no_memory(p);
 }
 
-/* Whether a stream that has any frames may have too few there. */
+/* Whether a stream that has any frames may have too few there, and is not refused for that. */
 static bool may_lack(const struct pulser *p, const struct flow *f, int64_t end)
 {
     struct lengths l;
@@ -40,8 +41,9 @@ static bool may_lack(const struct pulser *p, const struct flow *f, int64_t end)
     if (!lengths_decide(p, &f->sf.length, 1, end, false, &l))
         return true;
     for (int64_t at = 1; at < l.end; at++)
-        if (dims_allow(p->dst->dims, p->symbol, at) && dim_eval(f->sf.length, p->symbol, at, &v) &&
-            v < end)
+        if (dims_allow(p->dst->dims, p->symbol, at) &&
+            !dims_need_broken(p->dst->dims, p->symbol, at) &&
+            dim_eval(f->sf.length, p->symbol, at, &v) && v < end)
             return true;
     return false;
 }

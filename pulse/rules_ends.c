@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules of ops that add frames at the ends of the time axis: Pad, Concat. */
+#include "engine/base/dim_claims.h"
 #include "engine/ops/attrs.h"
 #include "engine/ops/clock.h"
 #include "pulse/ints.h"
@@ -301,7 +302,8 @@ static bool head_fits(const struct pulser *p, const struct dim *head, const stru
     if (!lengths_decide(p, both, 2, most, false, &l))
         return false;
     for (int64_t at = 0; at < l.end; at++)
-        if (dims_allow(p->dst->dims, p->symbol, at) && dim_eval(head, p->symbol, at, &h) &&
+        if (dims_allow(p->dst->dims, p->symbol, at) &&
+            !dims_need_broken(p->dst->dims, p->symbol, at) && dim_eval(head, p->symbol, at, &h) &&
             dim_eval(stream, p->symbol, at, &s) && h != most && s != 0)
             return false;
     return true;

@@ -406,6 +406,16 @@ static rill_status unsqueeze_infer(struct infer *c)
 
 /* ---- Expand ---- */
 
+/* A size that is 0 or 1. */
+static bool size_is_one_at_most(const struct dim *n)
+{
+    const struct dim_parts x = dim_parts(n);
+    for (unsigned i = 0; x.form == DIM_FORM_LEAST && i < x.n; i++)
+        if (dim_is(x.arg[i], 1))
+            return true;
+    return false;
+}
+
 /* An axis of as many places as time has that becomes one of a larger size must have one. */
 static rill_status expand_needs(struct infer *c, const struct fact *want)
 {
@@ -418,6 +428,8 @@ static rill_status expand_needs(struct infer *c, const struct fact *want)
         dim_print(n, size, sizeof size);
         snprintf(text, sizeof text, "%s >= 1", size);
         TRY(dims_claim_add(c->dims, DIM_CLAIM_NEEDED, text, dim_add_int(c->dims, n, -1), c->err));
+        if (size_is_one_at_most(n))
+            c->out[0].shape[c->out[0].rank - x->rank + i] = to;
     }
     return RILL_OK;
 }

@@ -105,6 +105,18 @@ static void filled(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "ReduceSum", "keepdims=0", y, gb_ints(b, 2)));
 }
 
+/* ---- copies of a frame that is not the first, which a sequence must have for them ---- */
+
+static void begun_by_third(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    uint32_t third = GB(b, "Slice", "", x, gb_ints(b, 2), gb_ints(b, 3), gb_ints(b, 1));
+    third = GB(b, "Expand", "", third, gb_ints(b, 1, 2, WIDTH));
+    uint32_t y = gb_transpose(b, GB(b, "Concat", "axis=1", third, x), "0,2,1");
+    gb_output(b, GB(b, "Conv", "", y, gb_weights(b, 3, 2, WIDTH, 3)));
+}
+
 /* ---- copies of the last frame, however they are made, and what else is joined ---- */
 
 enum copied { TILED, EXPANDED_AND_TILED, CUT, PICKED, PICKED_AND_LAID, JOINED };
@@ -474,6 +486,7 @@ static const struct habit habits[] = {
     { "the first frame in front, the last behind both", ended, (const struct ended[]) { { CUT, true, false, false, true } }, "S>=1", { COPIES }, 0 },
     { "learned frames around copies of the last", ended, (const struct ended[]) { { TILED, false, true, true, false } }, "S>=1", { COPIES }, 0 },
     { "learned frames behind the last", ended, (const struct ended[]) { { PICKED, false, false, true, false } }, "S>=1", { COPIES }, 0 },
+    { "copies of the third frame in front", begun_by_third, NULL, NULL, { { NULL, false, NULL } }, 0 },
     { "the frame 3 before, the first at the start", clamped, (const struct clamped[]) { { -3, 0, true, false } }, NULL, { COPIES }, 0 },
     { "the frame 2 behind, the last at the end", clamped, (const struct clamped[]) { { 2, 0, false, true } }, NULL, { COPIES }, 0 },
     { "two more frames than there are, clipped", clamped, (const struct clamped[]) { { -1, 2, true, true } }, NULL, { COPIES }, 0 },
