@@ -430,8 +430,11 @@ static struct band compare_band(const struct look *l, enum shows what)
     return input_band(l, i, at[1] == (what == SHOWS_TRUE) ? SHOWS_TRUE : SHOWS_FALSE);
 }
 
+/* Of nothing but 0 they are 0. */
 static struct band max_band(const struct look *l, enum shows what)
 {
+    if (l->n->n_in == 2 && what == SHOWS_TRUE)
+        return either(l, what, what);
     if (l->n->n_in != 2 || is_truth_kind(what))
         return all;
     return node_is(l->n, OP_MAX) == is_lower_kind(what) ? either(l, what, what)
@@ -459,6 +462,12 @@ static struct band linear_band(const struct look *l, enum shows what)
 static struct band same_band(const struct look *l, enum shows what)
 {
     return input_band(l, 0, what);
+}
+
+/* To a power above 0, 0 is 0. */
+static struct band pow_band(const struct look *l, enum shows what)
+{
+    return what == SHOWS_TRUE && within(l, 1, DBL_MIN, DBL_MAX) ? input_band(l, 0, what) : all;
 }
 
 /* Small numbers are rounded to 0. */
@@ -489,7 +498,8 @@ static struct band (*const bands[OP_COUNT])(const struct look *l, enum shows wha
     [OP_LESS] = compare_band,     [OP_LESS_OR_EQUAL] = compare_band,
     [OP_MAX] = max_band,          [OP_MIN] = max_band,        [OP_MUL] = mul_band,
     [OP_NEG] = zero_band,         [OP_NOT] = not_band,        [OP_OR] = logic_band,
-    [OP_RELU] = zero_band,        [OP_RESHAPE] = same_band,   [OP_ROUND_BF16] = round_band,
+    [OP_POW] = pow_band,          [OP_RELU] = zero_band,      [OP_RESHAPE] = same_band,
+    [OP_ROUND_BF16] = round_band,
     [OP_ROUND_F16] = round_band,  [OP_SIGMOID] = weights_band, [OP_SIGN] = zero_band,      [OP_SLICE] = same_band,
     [OP_SOFTMAX] = weights_band,  [OP_SQRT] = zero_band,      [OP_SQUEEZE] = same_band,
     [OP_SUB] = sub_band,          [OP_TANH] = zero_band,      [OP_TRANSPOSE] = same_band,

@@ -341,7 +341,16 @@ static void started(struct gb *b, const void *ctx)
 /* ---- weights that are no softmax ---- */
 
 /* Attention to 4 frames before and its own, by what is made of masked scores. */
-enum weighed { SIGMOIDS, SIGMOIDS_ADDED, DIFFERENCE, SUM_OF_TWO };
+enum weighed {
+    SIGMOIDS,
+    SIGMOIDS_ADDED,
+    DIFFERENCE,
+    SUM_OF_TWO,
+    PRODUCT_OF_TWO,
+    LARGER_OF_TWO,
+    SMALLER_OF_TWO,
+    POWER
+};
 
 static uint32_t masked_scores(struct gb *b, uint32_t x, float low)
 {
@@ -367,8 +376,12 @@ static void weighed(struct gb *b, const void *ctx)
     } else {
         w = GB(b, "Softmax", "axis=-1", masked_scores(b, x, -INFINITY));
         uint32_t other = GB(b, "Softmax", "axis=-1", masked_scores(b, x, -1e9f));
-        w = GB(b, how == DIFFERENCE ? "Sub" : "Add", "", w,
-               GB(b, "Mul", "", other, gb_scalar(b, 0.4f)));
+        static const char *const ops[] = {
+            [DIFFERENCE] = "Sub",    [SUM_OF_TWO] = "Add",     [PRODUCT_OF_TWO] = "Mul",
+            [LARGER_OF_TWO] = "Max", [SMALLER_OF_TWO] = "Min", [POWER] = "Pow"
+        };
+        other = GB(b, "Mul", "", other, gb_scalar(b, 0.4f));
+        w = GB(b, ops[how], "", w, how == POWER ? gb_scalar(b, 1.5f) : other);
     }
     gb_output(b, GB(b, "MatMul", "", w, x));
 }
@@ -495,6 +508,10 @@ static const struct habit habits[] = {
     { "Sigmoids of scores that -1e9 hides", weighed, (const enum weighed[]) { SIGMOIDS_ADDED }, "S>=1", { { NULL, false, NULL } }, 1e-6F },
     { "the difference of two softmaxes", weighed, (const enum weighed[]) { DIFFERENCE }, "S>=1", { { NULL, false, NULL } }, 1e-6F },
     { "the sum of two softmaxes", weighed, (const enum weighed[]) { SUM_OF_TWO }, "S>=1", { { NULL, false, NULL } }, 1e-6F },
+    { "the product of two softmaxes", weighed, (const enum weighed[]) { PRODUCT_OF_TWO }, "S>=1", { { NULL, false, NULL } }, 1e-6F },
+    { "the larger of two softmaxes", weighed, (const enum weighed[]) { LARGER_OF_TWO }, "S>=1", { { NULL, false, NULL } }, 1e-6F },
+    { "the smaller of two softmaxes", weighed, (const enum weighed[]) { SMALLER_OF_TWO }, "S>=1", { { NULL, false, NULL } }, 1e-6F },
+    { "a power of a softmax", weighed, (const enum weighed[]) { POWER }, "S>=1", { { NULL, false, NULL } }, 1e-6F },
     { "a table of distances, cut", cut_table, (const struct cut_table[]) { { false, false } }, "S>=1", TABLES, 1e-6F },
     { "a table of distances, cut, picked in one row", cut_table, (const struct cut_table[]) { { true, false } }, "S>=1", TABLES, 1e-6F },
     { "a table of distances, cut and turned", cut_table, (const struct cut_table[]) { { false, true } }, "S>=1", TABLES, 1e-6F },
