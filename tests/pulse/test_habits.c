@@ -386,6 +386,31 @@ static void weighed(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "MatMul", "", w, x));
 }
 
+/* ---- columns of sinks beside masked scores ---- */
+
+/* So many, of learned scores, in front or behind; under the largest of all first. */
+struct sunk {
+    int sinks;
+    bool front, largest;
+    float low;
+};
+
+static void sunk(struct gb *b, const void *ctx)
+{
+    const struct sunk *c = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), s = masked_scores(b, x, c->low);
+    uint32_t shape =
+        GB(b, "Concat", "axis=0", gb_ints(b, 1), length_of(b, x, true), gb_ints(b, c->sinks));
+    uint32_t sinks = GB(b, "Expand", "", gb_weights(b, 3, 1, 1, c->sinks), shape);
+    uint32_t w =
+        c->front ? GB(b, "Concat", "axis=-1", sinks, s) : GB(b, "Concat", "axis=-1", s, sinks);
+    if (c->largest)
+        w = GB(b, "Sub", "", w, GB(b, "ReduceMax", "", w, gb_ints(b, -1)));
+    w = GB(b, "Softmax", "axis=-1", w);
+    w = c->front ? gb_slice(b, w, 2, c->sinks, INT64_MAX, 1) : gb_slice(b, w, 2, 0, -c->sinks, 1);
+    gb_output(b, GB(b, "MatMul", "", w, x));
+}
+
 /* ---- a table of distances that the length cuts ---- */
 
 #define TABLE_MOST 32 /* frames that it is for */
@@ -453,6 +478,10 @@ struct habit {
     {                                                                                              \
         "resizes", false, graph_with_resizes_recognised                                            \
     }
+#define KEYS                                                                                       \
+    {                                                                                              \
+        "joined-keys", false, graph_with_keys_apart                                                \
+    }
 #define TABLES                                                                                     \
     {                                                                                              \
         { "peepholes", true, graph_with_peepholes },                                               \
@@ -512,6 +541,10 @@ static const struct habit habits[] = {
     { "the larger of two softmaxes", weighed, (const enum weighed[]) { LARGER_OF_TWO }, "S>=1", { { NULL, false, NULL } }, 1e-6F },
     { "the smaller of two softmaxes", weighed, (const enum weighed[]) { SMALLER_OF_TWO }, "S>=1", { { NULL, false, NULL } }, 1e-6F },
     { "a power of a softmax", weighed, (const enum weighed[]) { POWER }, "S>=1", { { NULL, false, NULL } }, 1e-6F },
+    { "a sink in front", sunk, (const struct sunk[]) { { 1, true, false, -INFINITY } }, "S>=1", { KEYS }, 1e-6F },
+    { "sinks in front, under the largest", sunk, (const struct sunk[]) { { 3, true, true, -INFINITY } }, "S>=1", { KEYS }, 1e-6F },
+    { "a sink behind", sunk, (const struct sunk[]) { { 1, false, false, -1e9f } }, "S>=1", { KEYS }, 1e-6F },
+    { "sinks behind, under the largest", sunk, (const struct sunk[]) { { 2, false, true, -INFINITY } }, "S>=1", { KEYS }, 1e-6F },
     { "a table of distances, cut", cut_table, (const struct cut_table[]) { { false, false } }, "S>=1", TABLES, 1e-6F },
     { "a table of distances, cut, picked in one row", cut_table, (const struct cut_table[]) { { true, false } }, "S>=1", TABLES, 1e-6F },
     { "a table of distances, cut and turned", cut_table, (const struct cut_table[]) { { false, true } }, "S>=1", TABLES, 1e-6F },

@@ -4,7 +4,8 @@
  *
  * A softmax over scores of several runs of keys that were joined, as a memory and the frames
  * themselves, is one over each: exponentials under the largest of all, and what they weigh, are
- * summed apart and then together. Nothing is joined along time any more. */
+ * summed apart and then together. Nothing is joined along time any more. So is one over scores
+ * beside which there are columns of sinks, that are cut off again (Xiao et al., 2023). */
 #include "engine/graph/edit.h"
 #include "engine/ops/attrs.h"
 #include "engine/rewrite/declutter/match.h"
@@ -348,10 +349,13 @@ static rill_status node_become(struct apart *l, enum op_id id, const uint32_t *i
 struct weighing {
     uint32_t scores, values;
     uint32_t seen,
-        zero; /* weights are 0 where a query sees no key; WIRE_NONE: they are as they are */
+        zero;     /* weights are 0 where a query sees no key; WIRE_NONE: they are as they are */
+    uint32_t cut; /* of the weights, which is weighed alone; WIRE_NONE: all are */
+    const struct dim *from; /* the key it begins with */
 };
 
-/* The product becomes the quotient of what the exponentials weigh and their sum. */
+/* The product becomes the quotient of what the exponentials weigh and their sum. Parts without
+ * values are in the sum alone. */
 static rill_status product_put(struct apart *l, const struct weighing *of, struct parts *scores,
                                const struct parts *values)
 {
@@ -360,8 +364,10 @@ static rill_status product_put(struct apart *l, const struct weighing *of, struc
     for (unsigned k = 0; k < scores->n; k++) {
         const uint32_t under = put_op(l, OP_SUB, scores->w[k], most);
         scores->w[k] = put(l, op_by_id(OP_EXP), NULL, &under, 1);
+        if (values->w[k] == WIRE_NONE)
+            continue;
         const uint32_t weighed = put_op(l, OP_MATMUL, scores->w[k], values->w[k]);
-        sum = k ? put_op(l, OP_ADD, sum, weighed) : weighed;
+        sum = sum == WIRE_NONE ? weighed : put_op(l, OP_ADD, sum, weighed);
     }
     const uint32_t in[2] = { sum, reduced(l, scores, OP_REDUCE_SUM, OP_ADD) };
     if (of->seen == WIRE_NONE)
@@ -377,15 +383,45 @@ static bool is_open(const struct graph *g, uint32_t w, int back)
     return f && f->type == DTYPE_F32 && f->rank >= back && !dim_is_const(f->shape[f->rank - back]);
 }
 
+/* What a softmax gives the same of: that from which its own largest is not taken. */
+static uint32_t before_largest(const struct graph *g, uint32_t w)
+{
+    const struct node *sub = match_op(g, w, OP_SUB);
+    const struct node *most = sub ? match_op(g, sub->in[1], OP_REDUCE_MAX) : NULL;
+    int64_t axis;
+    unsigned one;
+    const bool own = most && most->in[0] == sub->in[0] && most->n_in == 2 &&
+        reduce_attr_of(most)->keepdims && match_ints(g, most->in[1], &axis, 1, &one) && one == 1 &&
+        axis_normalise(axis, g->wires[w].fact.rank) == g->wires[w].fact.rank - 1;
+    return own ? sub->in[0] : w;
+}
+
 static bool softmax_find(const struct edit *e, uint32_t w, uint32_t *ret_scores)
 {
     uint32_t at;
     if (!match_op(e->g, w, OP_SOFTMAX) || !edit_sole_producer(e, w, &at))
         return false;
-    *ret_scores = e->g->nodes[at].in[0];
+    *ret_scores = before_largest(e->g, e->g->nodes[at].in[0]);
     const int rank = e->g->wires[w].fact.rank;
     return rank >= 2 && axis_normalise(axis_of(&e->g->nodes[at]), rank) == rank - 1 &&
         is_open(e->g, w, 1) && is_open(e->g, w, 2);
+}
+
+/* Weights of which the Slice that gives w takes some along the last axis. */
+static bool cut_find(const struct edit *e, uint32_t w, struct weighing *ret)
+{
+    uint32_t at;
+    int64_t axis, step = 1;
+    unsigned one;
+    if (!match_op(e->g, w, OP_SLICE) || !edit_sole_producer(e, w, &at))
+        return false;
+    const struct node *n = &e->g->nodes[at];
+    ret->cut = w;
+    ret->from = match_size(e->g, n->in[1]);
+    return ret->from && node_has_input(n, 3) && match_ints(e->g, n->in[3], &axis, 1, &one) &&
+        axis_normalise(axis, e->g->wires[w].fact.rank) == e->g->wires[w].fact.rank - 1 &&
+        (!node_has_input(n, 4) || (match_ints(e->g, n->in[4], &step, 1, &one) && step == 1)) &&
+        softmax_find(e, n->in[0], &ret->scores);
 }
 
 /* A product of weights, which a softmax makes, or are 0 for queries of which one says that they see
@@ -395,9 +431,11 @@ static bool weighing_find(const struct edit *e, const struct node *n, struct wei
     uint32_t at;
     if (!node_is(n, OP_MATMUL) || n->n_in != 2)
         return false;
-    *ret = (struct weighing) { WIRE_NONE, n->in[1], WIRE_NONE, WIRE_NONE };
+    *ret = (struct weighing) { WIRE_NONE, n->in[1], WIRE_NONE, WIRE_NONE, WIRE_NONE, NULL };
     if (softmax_find(e, n->in[0], &ret->scores))
         return true;
+    if (match_op(e->g, n->in[0], OP_SLICE))
+        return cut_find(e, n->in[0], ret);
     if (!match_op(e->g, n->in[0], OP_WHERE) || !edit_sole_producer(e, n->in[0], &at))
         return false;
     const struct node *where = &e->g->nodes[at];
@@ -442,14 +480,45 @@ static bool keys_apart(struct apart *l, uint32_t w, struct parts *ret)
     return growing > 1;
 }
 
+/* Of the scores of a cut softmax, the part that is weighed has the values; others have none and do
+ * not grow. */
+static bool sinks_apart(struct apart *l, const struct weighing *of, struct parts *scores,
+                        struct parts *values)
+{
+    struct dims *ds = l->e->g->dims;
+    const struct dim *from = dim_int(ds, 0);
+    unsigned weighed = 0;
+    if (!take_apart(l, of->scores, 1, scores))
+        return false;
+    values->n = scores->n;
+    for (unsigned k = 0; k < scores->n; k++) {
+        const struct dim *size = size_at(l, scores->w[k], 1);
+        const bool own = from == of->from && size == size_at(l, of->cut, 1);
+        if (!own && !dim_is_const(size))
+            return false;
+        values->w[k] = own ? of->values : WIRE_NONE;
+        weighed += own;
+        from = dim_add(ds, from, size);
+    }
+    return weighed == 1;
+}
+
+static bool weighed_apart(struct apart *l, const struct weighing *of, struct parts *scores,
+                          struct parts *values)
+{
+    if (of->cut != WIRE_NONE)
+        return sinks_apart(l, of, scores, values);
+    return keys_apart(l, of->scores, scores) && take_apart(l, of->values, 2, values) &&
+        parts_fit(l, scores, 1, values, 2);
+}
+
 static rill_status node_rewrite(struct edit *e, uint32_t i, rill_error *err)
 {
     const struct node n = e->g->nodes[i];
     struct apart l = { e, i, LOOKS_MAX, err, RILL_OK };
     struct weighing of;
     struct parts scores, values;
-    if (weighing_find(e, &n, &of) && keys_apart(&l, of.scores, &scores) &&
-        take_apart(&l, of.values, 2, &values) && parts_fit(&l, &scores, 1, &values, 2))
+    if (weighing_find(e, &n, &of) && weighed_apart(&l, &of, &scores, &values))
         return product_put(&l, &of, &scores, &values);
     if (largest_find(e->g, &n) && keys_apart(&l, n.in[0], &scores)) {
         const uint32_t all[2] = { reduced(&l, &scores, OP_REDUCE_MAX, OP_MAX), WIRE_NONE };
