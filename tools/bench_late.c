@@ -70,20 +70,15 @@ static void report(struct bench *b, const char *name, bool json)
         printf("%s: whole recordings, sizes that data decides, %s\n", name, late_isa(b->late));
         printf("  median %.1f us  p99 %.1f us  worst %.1f us  over %zu runs\n", median, p99, worst,
                b->n_runs);
-        printf("  sizes: %llu hits, %llu misses; %llu plans made, blocks of %zu bytes, grown %llu "
-               "times\n",
-               (unsigned long long) n.hits, (unsigned long long) n.misses,
-               (unsigned long long) n.plans, n.block_bytes, (unsigned long long) n.grown);
+        late_counts_print(&n);
         whole_inputs_print(whole);
         json_decref(whole);
         return;
     }
-    json_t *j = json_pack("{s:s, s:s, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "model",
-                          name, "cpu", late_isa(b->late), "median_us", median, "p99_us", p99,
-                          "worst_us", worst, "runs", (json_int_t) b->n_runs, "size_hits",
-                          (json_int_t) n.hits, "size_misses", (json_int_t) n.misses, "plans",
-                          (json_int_t) n.plans, "block_bytes", (json_int_t) n.block_bytes,
-                          "block_grown", (json_int_t) n.grown, "whole_inputs", whole);
+    json_t *j = json_pack("{s:s, s:s, s:f, s:f, s:f, s:I, s:o}", "model", name, "cpu",
+                          late_isa(b->late), "median_us", median, "p99_us", p99, "worst_us", worst,
+                          "runs", (json_int_t) b->n_runs, "whole_inputs", whole);
+    late_counts_put(&n, j);
     json_dumpf(j, stdout, JSON_INDENT(1));
     putchar('\n');
     json_decref(j);

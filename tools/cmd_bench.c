@@ -53,19 +53,24 @@ static int run(const struct command *cmd, int argc, char **argv)
     rill_status s = open_pool(&opts.pool, threads, m, &err);
     if (s == RILL_OK)
         s = (no_scan_reuse ? slow_plan_new : rill_plan_new)(&plan, m, &opts, &err);
-    rill_model_free(m);
     rill_pool_free(opts.pool); /* the plan keeps it */
-    if (s != RILL_OK)
+    if (s != RILL_OK) {
+        rill_model_free(m);
         return tool_fail_status(cmd, &err);
-    if (streams) {
-        int code = bench_streams(cmd, plan, argv[0], streams, seconds, json);
-        rill_plan_unref(plan);
-        return code;
     }
-    plan_measure(plan, argv[0],
-                 &(struct measure_opts) { .seconds = seconds, .json = json, .profile = profile });
+    int code = TOOL_OK;
+    const struct graph *g = &m->decluttered.g;
+    const struct measure_opts o = { .seconds = seconds,
+                                    .json = json,
+                                    .profile = profile,
+                                    .late = late_of_graph(g) ? g->nodes : NULL };
+    if (streams)
+        code = bench_streams(cmd, plan, argv[0], streams, seconds, json);
+    else
+        plan_measure(plan, argv[0], &o);
     rill_plan_unref(plan);
-    return TOOL_OK;
+    rill_model_free(m);
+    return code;
 }
 
 const struct command cmd_bench = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What one pulse of a plan costs, and each step of it. */
 #include "tools/measure.h"
+#include "engine/late/op.h"
 #include "tools/tool.h"
 
 #include <jansson.h>
@@ -87,6 +88,24 @@ void whole_inputs_print(const json_t *names)
         printf("; --const NAME=VALUE makes one a number\n");
 }
 
+void late_counts_print(const struct late_counts *n)
+{
+    printf("  sizes: %llu hits, %llu misses; %llu plans made, blocks of %zu bytes, grown %llu "
+           "times\n",
+           (unsigned long long) n->hits, (unsigned long long) n->misses,
+           (unsigned long long) n->plans, n->block_bytes, (unsigned long long) n->grown);
+}
+
+void late_counts_put(const struct late_counts *n, json_t *to)
+{
+    json_t *more =
+        json_pack("{s:I, s:I, s:I, s:I, s:I}", "size_hits", (json_int_t) n->hits, "size_misses",
+                  (json_int_t) n->misses, "plans", (json_int_t) n->plans, "block_bytes",
+                  (json_int_t) n->block_bytes, "block_grown", (json_int_t) n->grown);
+    json_object_update(to, more);
+    json_decref(more);
+}
+
 /* Seconds of audio in one pulse; 0 where the model has no rate. */
 static double pulse_seconds(const struct bench *b)
 {
@@ -96,7 +115,7 @@ static double pulse_seconds(const struct bench *b)
     return 0;
 }
 
-static void report_json(const struct bench *b, const char *name)
+static void report_json(const struct bench *b, const char *name, const struct late_counts *late)
 {
     double median = tool_percentile(b->us, b->n_runs, 0.5), audio_s = pulse_seconds(b);
     json_t *j =
@@ -109,12 +128,14 @@ static void report_json(const struct bench *b, const char *name)
                   (json_int_t) b->info.state_bytes, "weights_bytes",
                   (json_int_t) b->info.weights_bytes, "steps", b->info.steps, "cpu", b->info.cpu,
                   "runs", (json_int_t) b->n_runs, "whole_inputs", whole_inputs(b));
+    if (late)
+        late_counts_put(late, j);
     json_dumpf(j, stdout, JSON_INDENT(1));
     putchar('\n');
     json_decref(j);
 }
 
-static void report_text(const struct bench *b, const char *name)
+static void report_text(const struct bench *b, const char *name, const struct late_counts *late)
 {
     double median = tool_percentile(b->us, b->n_runs, 0.5), audio_s = pulse_seconds(b);
     printf("%s: pulse of %u samples, %u steps, %s\n", name, b->info.pulse_samples, b->info.steps,
@@ -127,6 +148,8 @@ static void report_text(const struct bench *b, const char *name)
     printf("  stream %llu bytes (state %llu), weights %llu bytes\n",
            (unsigned long long) b->info.stream_bytes, (unsigned long long) b->info.state_bytes,
            (unsigned long long) b->info.weights_bytes);
+    if (late)
+        late_counts_print(late);
     json_t *whole = whole_inputs(b);
     whole_inputs_print(whole);
     json_decref(whole);
@@ -166,7 +189,9 @@ void plan_measure(rill_plan *plan, const char *name, const struct measure_opts *
     b.stream = rill_stream_init(tool_alloc(rill_plan_stream_size(plan)), plan);
     rill_thread_prepare();
     bench_measure(&b, o->seconds);
-    o->json ? report_json(&b, name) : report_text(&b, name);
+    struct late_counts n;
+    const struct late_counts *late = o->late && late_node_count(o->late, &n) ? &n : NULL;
+    o->json ? report_json(&b, name, late) : report_text(&b, name, late);
     if (o->profile && !o->json)
         report_profile(&b);
     for (unsigned i = 0; i < b.n_ports; i++)

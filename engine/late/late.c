@@ -222,6 +222,11 @@ rill_status late_run(struct late *l, const struct size_source *inputs,
 
 /* ---- counting ---- */
 
+struct pack_store *late_packs(const struct late *l)
+{
+    return l->packs;
+}
+
 void late_counts_add(struct late_counts *to, const struct late_counts *more)
 {
     to->hits += more->hits;

@@ -56,5 +56,6 @@ rill_status late_run(struct late *l, const struct size_source *inputs,
 void late_count(const struct late *l, struct late_counts *ret); /* bodies included */
 const struct graph *late_source(const struct late *l);          /* the g that it was made of */
 const char *late_isa(const struct late *l); /* struct kern's word for what its plans run on */
+struct pack_store *late_packs(const struct late *l); /* of the weights that its plans share */
 void late_counts_add(struct late_counts *to, const struct late_counts *more);
 #endif

@@ -3,6 +3,7 @@
 #include "engine/base/lock.h"
 #include "engine/graph/op.h"
 #include "engine/late/carry.h"
+#include "engine/late/rooms.h"
 #include "engine/typing/half.h"
 #include "engine/typing/typed.h"
 
@@ -18,6 +19,7 @@ struct late_of_cpu {
     struct late_of_cpu *next;
     unsigned cpu;
     struct late *late;
+    struct rooms *rooms; /* NULL: each size has a plan of its own */
 };
 
 struct late_node {
@@ -29,6 +31,7 @@ struct late_node {
     struct graph inner;    /* g, where there are states */
     struct carry states;
     uint32_t n_ports, n_results; /* inputs and outputs in front of them */
+    const struct fact *ports;    /* what those inputs are; NULL: no states */
     struct fact *results;        /* what those outputs are, as far as that is known */
     struct size_source *in;      /* of the run, per input */
     struct tensor *shapes;       /* what they point at */
@@ -128,25 +131,43 @@ static rill_status output_check(const struct late_node *l, const struct eval *e,
                    l->g->wires[l->g->outputs[i]].name, dtype_name(got->type), at ? text : "");
 }
 
-static rill_status of_cpu_get(struct late_node *l, unsigned cpu, struct late **ret, rill_error *err)
+static void of_cpu_free(struct late_of_cpu *c)
+{
+    if (c) {
+        rooms_free(c->rooms);
+        late_free(c->late);
+    }
+    free(c);
+}
+
+static rill_status of_cpu_make(struct late_node *l, struct late_of_cpu *c, unsigned cpu,
+                               rill_error *err)
+{
+    struct late_opts opts = l->opts;
+    opts.cpu = cpu;
+    c->cpu = cpu;
+    TRY(late_new(&c->late, l->g, NULL, &opts, err));
+    opts.packs = late_packs(c->late);
+    return l->ports ? rooms_new(&c->rooms, l->g, &l->states, l->ports, &opts, err) : RILL_OK;
+}
+
+static rill_status of_cpu_get(struct late_node *l, unsigned cpu, struct late_of_cpu **ret,
+                              rill_error *err)
 {
     for (struct late_of_cpu *c = l->of_cpu; c; c = c->next)
         if (c->cpu == cpu) {
-            *ret = c->late;
+            *ret = c;
             return RILL_OK;
         }
     struct late_of_cpu *c = calloc(1, sizeof *c);
-    struct late_opts opts = l->opts;
-    opts.cpu = cpu;
-    rill_status s = c ? late_new(&c->late, l->g, NULL, &opts, err) : late_memory(err);
+    rill_status s = c ? of_cpu_make(l, c, cpu, err) : late_memory(err);
     if (s != RILL_OK) {
-        free(c);
+        of_cpu_free(c);
         return s;
     }
-    c->cpu = cpu;
     c->next = l->of_cpu;
     l->of_cpu = c;
-    *ret = c->late;
+    *ret = c;
     return RILL_OK;
 }
 
@@ -203,10 +224,13 @@ static rill_status states_put(struct late_node *l, const struct eval *e)
 
 static rill_status late_eval_all(struct late_node *l, const struct eval *e)
 {
-    struct late *late;
-    TRY(of_cpu_get(l, e->kern->cpu, &late, &l->err));
+    struct late_of_cpu *c;
+    TRY(of_cpu_get(l, e->kern->cpu, &c, &l->err));
     inputs_view(l, e);
-    TRY(late_run(late, l->in, l->out, &l->err));
+    if (c->rooms && rooms_fit(c->rooms, l->in))
+        TRY(rooms_run(c->rooms, l->in, l->out, &l->err));
+    else
+        TRY(late_run(c->late, l->in, l->out, &l->err));
     TRY(results_take(l, e));
     return states_put(l, e);
 }
@@ -221,6 +245,15 @@ static void late_eval(const struct eval *e)
     lock_give(l->lock);
 }
 
+/* Who plans holds the lock. */
+static rill_status late_prepare(struct prep *c)
+{
+    struct late_of_cpu *of;
+    struct late_node *l = node_of(c->attr);
+    TRY(of_cpu_get(l, c->kern->cpu, &of, c->err));
+    return of->rooms ? rooms_prepare(of->rooms, c->err) : RILL_OK;
+}
+
 static const struct op op_late = {
     .id = OP_NONE,
     .name = "Late",
@@ -231,6 +264,7 @@ static const struct op op_late = {
     .max_out = -1,
     .flags = OP_RANDOM | OP_SAYS, /* never folded */
     .infer = late_infer,
+    .prepare = late_prepare,
     .eval = late_eval,
     .base = late_base,
     .help = "a graph whose sizes data decides",
@@ -303,7 +337,7 @@ static rill_status node_fill(struct late_node *l, const struct mgraph *m, const 
                              const struct late_opts *opts, rill_error *err)
 {
     const struct graph *g = &m->g;
-    struct late *late;
+    struct late_of_cpu *c;
     l->n_ports = g->n_inputs;
     l->n_results = g->n_outputs;
     TRY(carry_make(&l->states, &l->inner, g,
@@ -317,8 +351,10 @@ static rill_status node_fill(struct late_node *l, const struct mgraph *m, const 
     TRY(shapes_set(l, inputs, err));
     TRY(results_type(l, m, inputs, err));
     l->opts = *opts;
-    TRY(of_cpu_get(l, opts->cpu, &late, err));
-    return late_probe(late, l->in, err);
+    if (l->states.n && !(l->ports = arena_copy(g->arena, inputs, l->n_ports * sizeof *inputs)))
+        return late_memory(err);
+    TRY(of_cpu_get(l, opts->cpu, &c, err));
+    return c->rooms ? RILL_OK : late_probe(c->late, l->in, err);
 }
 
 /* The states of ret: the buffers, and how many frames each has. */
@@ -403,8 +439,7 @@ struct late_node *late_node_free(struct late_node *l)
         struct late_node *next = l->next;
         for (struct late_of_cpu *c = l->of_cpu, *after; c; c = after) {
             after = c->next;
-            late_free(c->late);
-            free(c);
+            of_cpu_free(c);
         }
         free(l);
         l = next;
@@ -462,6 +497,7 @@ bool late_node_count(const struct node *n, struct late_counts *ret)
     *ret = (struct late_counts) { 0 };
     for (const struct late_of_cpu *c = node_of(n->attr)->of_cpu; c; c = c->next) {
         late_count(c->late, &more);
+        rooms_count(c->rooms, &more);
         late_counts_add(ret, &more);
     }
     return true;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* op.h - a graph whose sizes data decides, as one node of a graph of fixed inputs and outputs.
  *
- * The one op whose eval plans, allocates and locks: a graph that has it does not stream, and one
- * run of it is a whole recording. What a run finds wrong is a fault. */
+ * The one op whose eval locks, and plans and allocates unless it has rooms (engine/late/rooms.h): a
+ * graph that has it does not stream, and one run of it is a whole recording or a step. What a run
+ * finds wrong is a fault. */
 #ifndef RILL_ENGINE_LATE_OP_H
 #define RILL_ENGINE_LATE_OP_H
 #include "engine/base/lock.h"

@@ -83,13 +83,16 @@ static void *stored(const char *name, const char *end, size_t bytes)
     return data;
 }
 
-/* Each step has a plan of its own, and the weights are laid out once. */
+#define ROOMS 7 /* of 16, 32, .. 1024 frames, which are reserved */
+
+/* Steps make no plan, and the weights are laid out once. */
 static void plans_check(const rill_model *m, unsigned steps, size_t *packed_bytes)
 {
     struct late_counts n;
     CHECK(late_node_count(&m->decluttered.g.nodes[0], &n), "no graph whose sizes data decides");
-    CHECK(n.plans == (steps < STEPS ? steps : STEPS), "%u steps: %llu plans", steps,
-          (unsigned long long) n.plans);
+    CHECK(n.plans == ROOMS && n.hits == steps && !n.misses,
+          "%u steps: %llu plans, %llu hits, %llu misses", steps, (unsigned long long) n.plans,
+          (unsigned long long) n.hits, (unsigned long long) n.misses);
     CHECK(n.packed_bytes > 0 && (!*packed_bytes || n.packed_bytes == *packed_bytes),
           "%u steps: %zu bytes of weights, were %zu", steps, n.packed_bytes, *packed_bytes);
     *packed_bytes = n.packed_bytes;
@@ -234,6 +237,29 @@ static void test_full(void)
     opened_drop(&o);
 }
 
+/* In a room that is no whole one, as far as is reserved. */
+static void test_room_full(void)
+{
+    struct opened o;
+    float y[VOCABULARY];
+    int64_t *tokens = stored("tokens", ".i64", STEPS * sizeof *tokens);
+    rill_error err = { .text = "" };
+    CHECK(opened_make(&o, "matmul.onnx", NULL, 18), "%s", o.err.text);
+    rill_stream *s = o.plan && tokens ? stream_new(o.plan) : NULL;
+    for (int k = 0; s && k < 18; k++)
+        CHECK(step_run(s, &tokens[k], y) == RILL_OK, "step %d", k);
+    if (s) {
+        CHECK(step_run(s, &tokens[18], y) == RILL_INVALID, "a 19th frame");
+        CHECK(rill_stream_fault(s, &err) == RILL_INVALID &&
+                  strstr(err.text, "state 'past_key_values.0.key' has grown to 19 frames") &&
+                  strstr(err.text, "reserved are 18: reserve more"),
+              "'%s'", err.text);
+    }
+    free(s);
+    opened_drop(&o);
+    free(tokens);
+}
+
 /* ---- what is refused ---- */
 
 static void test_refused(void)
@@ -262,6 +288,7 @@ int main(void)
     test_merged();
     test_streams();
     test_full();
+    test_room_full();
     test_refused();
     return check_done();
 }

@@ -2,12 +2,15 @@
 /* Where data decides sizes, a run of sizes that were there before allocates nothing, locks nothing
  * and writes nothing: with nothing new, with new data, and back and forth between sizes. argv:
  * folders of conformance/own. */
-#include "engine/late/late.h"
+#include "check/step_model.h"
+#include "engine/late/op.h"
 #include "engine/graph/op.h"
+#include "lib/model.h"
 #include "models/onnx/reader.h"
 #include "tests/check.h"
 #include "tests/rt/guard.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define PORTS_MAX 16
@@ -97,9 +100,57 @@ static void test_model(const char *name)
     dims_free(o.dims);
 }
 
+/* A step model whose caches grow, from room to room. */
+static void steps_check(const rill_plan *p, const struct node *n, const char *name)
+{
+    struct late_counts before, after;
+    rill_stream *s =
+        rill_stream_init(aligned_alloc(64, rill_plan_stream_size(p) / 64 * 64 + 64), p);
+    CHECK(late_node_count(n, &before), "%s: no graph whose sizes data decides", name);
+    for (int64_t k = 0; k < 60; k++) {
+        float y[24];
+        size_t moved;
+        const int64_t token = k % 24;
+        guard_enter();
+        const rill_status ran = rill_stream_push(s, 0, &token, 1, &moved) == RILL_OK
+            ? rill_stream_run(s)
+            : RILL_INTERNAL;
+        rill_stream_pull(s, 1, y, 1, &moved);
+        guard_leave();
+        CHECK(ran == RILL_OK && guard_asked_bytes() == 0, "%s: step %d asks for %zu bytes", name,
+              (int) k, guard_asked_bytes());
+    }
+    late_node_count(n, &after);
+    CHECK(after.plans == before.plans && after.hits == before.hits + 60 &&
+              after.grown == before.grown,
+          "%s: %llu plans made by steps", name, LLU(after.plans - before.plans));
+    free(s);
+}
+
+static void test_steps(const char *name)
+{
+    const rill_model_opts opts = { .struct_bytes = sizeof opts };
+    struct step_decl d = { .reserve_frames = 100 };
+    rill_model *m = NULL;
+    rill_plan *p = NULL;
+    rill_error err = { .text = "" };
+    step_decl_const(&d, "attention_mask=1");
+    rill_status s = step_decl_find_states(&d, name, &opts, &err);
+    if (s == RILL_OK)
+        s = step_model_open(&m, name, &d, &opts, &err);
+    if (s == RILL_OK)
+        s = rill_plan_new(&p, m, NULL, &err);
+    CHECK(s == RILL_OK, "%s: %s", name, err.text);
+    if (s == RILL_OK)
+        steps_check(p, &m->decluttered.g.nodes[0], name);
+    rill_plan_unref(p);
+    rill_model_free(m);
+    step_decl_drop(&d);
+}
+
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
-        test_model(argv[i]);
+        (strstr(argv[i], ".onnx") ? test_steps : test_model)(argv[i]);
     return check_done();
 }
