@@ -411,6 +411,40 @@ static void sunk(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "MatMul", "", w, x));
 }
 
+/* ---- a key and a value beside those of the frames, which all queries see ---- */
+
+/* Learned, or 0; the mask is padded for them, or joined. */
+struct beside {
+    bool learned, padded;
+    float low;
+};
+
+static void key_beside(struct gb *b, const void *ctx)
+{
+    const struct beside *c = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    uint32_t n = length_of(b, x, false);
+    uint32_t i = GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1));
+    uint32_t d = GB(b, "Sub", "", GB(b, "Unsqueeze", "", i, gb_ints(b, 1)),
+                    GB(b, "Unsqueeze", "", i, gb_ints(b, 0)));
+    uint32_t seen = GB(b, "And", "", GB(b, "GreaterOrEqual", "", d, gb_int(b, 0)),
+                       GB(b, "Less", "", d, gb_int(b, 5)));
+    uint32_t more[2];
+    for (int k = 0; k < 2; k++)
+        more[k] = c->learned ? gb_weights(b, 3, 1, 1, WIDTH) : gb_full(b, 0, 3, 1, 1, WIDTH);
+    uint32_t keys = GB(b, "Concat", "axis=1", x, more[0]);
+    uint32_t values = GB(b, "Concat", "axis=1", GB(b, "Cos", "", x), more[1]);
+    uint32_t s = GB(b, "MatMul", "", GB(b, "MatMul", "", x, gb_weights(b, 2, WIDTH, WIDTH)),
+                    gb_transpose(b, keys, "0,2,1"));
+    uint32_t hides = GB(b, "Where", "", seen, gb_scalar(b, 0), gb_scalar(b, c->low));
+    uint32_t shape = GB(b, "Concat", "axis=0", length_of(b, x, true), gb_ints(b, 1));
+    hides = c->padded
+        ? GB(b, "Pad", "", hides, gb_ints(b, 0, 0, 0, 1))
+        : GB(b, "Concat", "axis=1", hides, GB(b, "Expand", "", gb_scalar(b, 0), shape));
+    uint32_t w = GB(b, "Softmax", "axis=-1", GB(b, "Add", "", s, hides));
+    gb_output(b, GB(b, "MatMul", "", w, values));
+}
+
 /* ---- a table of distances that the length cuts ---- */
 
 #define TABLE_MOST 32 /* frames that it is for */
@@ -545,6 +579,10 @@ static const struct habit habits[] = {
     { "sinks in front, under the largest", sunk, (const struct sunk[]) { { 3, true, true, -INFINITY } }, "S>=1", { KEYS }, 1e-6F },
     { "a sink behind", sunk, (const struct sunk[]) { { 1, false, false, -1e9f } }, "S>=1", { KEYS }, 1e-6F },
     { "sinks behind, under the largest", sunk, (const struct sunk[]) { { 2, false, true, -INFINITY } }, "S>=1", { KEYS }, 1e-6F },
+    { "a learned key, its mask padded", key_beside, (const struct beside[]) { { true, true, -INFINITY } }, "S>=1", { KEYS }, 1e-6F },
+    { "a learned key, its mask joined", key_beside, (const struct beside[]) { { true, false, -1e9f } }, "S>=1", { KEYS }, 1e-6F },
+    { "a key of zeros, its mask padded", key_beside, (const struct beside[]) { { false, true, -1e9f } }, "S>=1", { KEYS }, 1e-6F },
+    { "a key of zeros, its mask joined", key_beside, (const struct beside[]) { { false, false, -INFINITY } }, "S>=1", { KEYS }, 1e-6F },
     { "a table of distances, cut", cut_table, (const struct cut_table[]) { { false, false } }, "S>=1", TABLES, 1e-6F },
     { "a table of distances, cut, picked in one row", cut_table, (const struct cut_table[]) { { true, false } }, "S>=1", TABLES, 1e-6F },
     { "a table of distances, cut and turned", cut_table, (const struct cut_table[]) { { false, true } }, "S>=1", TABLES, 1e-6F },

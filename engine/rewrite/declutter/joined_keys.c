@@ -10,8 +10,12 @@
 #include "engine/ops/attrs.h"
 #include "engine/rewrite/declutter/match.h"
 #include "engine/rewrite/declutter/passes.h"
+#include "engine/rewrite/declutter/put.h"
+
+#include <string.h>
 
 #define PARTS_MAX 4
+#define SINKS_MAX 1024
 #define LOOKS_MAX 256 /* nodes that are taken apart */
 
 struct parts {
@@ -71,7 +75,7 @@ static uint32_t put(struct apart *l, const struct op *op, const void *attr, cons
     return w;
 }
 
-static uint32_t put_op(struct apart *l, enum op_id id, uint32_t a, uint32_t b)
+static uint32_t put_two(struct apart *l, enum op_id id, uint32_t a, uint32_t b)
 {
     return put(l, op_by_id(id), NULL, (uint32_t[]) { a, b }, 2);
 }
@@ -106,17 +110,37 @@ static bool node_apart(struct apart *l, const struct node *n, unsigned i, int ba
     return l->status == RILL_OK;
 }
 
+/* One place of that axis of a wire that is the same number all over; WIRE_NONE: it is none. */
+static uint32_t uniform_put(struct apart *l, uint32_t w, int back)
+{
+    struct graph *g = l->e->g;
+    const struct node *of = match_op(g, w, OP_CONSTANT_OF_SHAPE);
+    const struct dim *sizes[RANK_MAX];
+    if (!of)
+        return WIRE_NONE;
+    const struct node n = *of; /* nodes may move while others are put in */
+    const struct fact *f = fact_at(l, w);
+    for (int i = 0; i < f->rank; i++)
+        sizes[i] = i == f->rank - back ? dim_int(g->dims, 1) : f->shape[i];
+    const uint32_t shape = put_sizes(g, n.name, sizes, f->rank);
+    return shape == WIRE_NONE ? WIRE_NONE : put(l, n.op, n.attr, &shape, 1);
+}
+
 /* Inputs that have the axis are taken apart, all alike. */
 static bool elements_apart(struct apart *l, const struct node *n, int back, struct parts *ret)
 {
     struct parts of[4];
     bool has[4] = { false };
+    uint32_t whole[4];
     int first = -1;
     if (n->n_in > 4)
         return false;
     for (unsigned i = 0; i < n->n_in; i++) {
         const struct dim *size = size_at(l, n->in[i], back);
-        has[i] = size && !dim_is(size, 1);
+        const bool along = size && !dim_is(size, 1);
+        const uint32_t same = along ? uniform_put(l, n->in[i], back) : WIRE_NONE;
+        whole[i] = same == WIRE_NONE ? n->in[i] : same;
+        has[i] = along && same == WIRE_NONE;
         if (has[i] &&
             (!take_apart(l, n->in[i], back, &of[i]) ||
              (first >= 0 && !parts_fit(l, &of[first], back, &of[i], back))))
@@ -127,7 +151,7 @@ static bool elements_apart(struct apart *l, const struct node *n, int back, stru
     for (unsigned k = 0; k < ret->n; k++) {
         uint32_t in[4];
         for (unsigned i = 0; i < n->n_in; i++)
-            in[i] = has[i] ? of[i].w[k] : n->in[i];
+            in[i] = has[i] ? of[i].w[k] : whole[i];
         ret->w[k] = put(l, n->op, n->attr, in, n->n_in);
     }
     return ret->n > 0 && l->status == RILL_OK;
@@ -142,6 +166,49 @@ static bool concat_apart(const struct apart *l, const struct node *n, int back, 
     for (unsigned k = 0; k < n->n_in; k++)
         ret->w[k] = n->in[k];
     return true;
+}
+
+/* Which end of that axis a Pad makes longer and by how many, *ret_more; no other. */
+static bool pad_end(const struct apart *l, const struct node *n, int axis, int64_t *ret_more,
+                    bool *ret_behind)
+{
+    const int rank = fact_at(l, n->in[0])->rank;
+    int64_t pads[2 * RANK_MAX], others = 0;
+    unsigned count;
+    if (pad_attr_of(n)->mode != 0 || node_has_input(n, 3) ||
+        !match_ints(l->e->g, n->in[1], pads, 2 * RANK_MAX, &count) || (int) count != 2 * rank)
+        return false;
+    for (int i = 0; i < 2 * rank; i++)
+        others += i % rank != axis && pads[i] != 0;
+    *ret_behind = pads[axis] == 0;
+    *ret_more = pads[axis] + pads[rank + axis];
+    return others == 0 && *ret_more > 0 && *ret_more <= SINKS_MAX &&
+        (pads[axis] == 0 || pads[rank + axis] == 0);
+}
+
+/* What is padded and, of size 1 on other axes, what pads it. */
+static bool pad_apart(struct apart *l, const struct node *n, int back, struct parts *ret)
+{
+    const struct fact *x = fact_at(l, n->in[0]);
+    const struct tensor *fill = node_has_input(n, 2) ? match_value(l->e->g, n->in[2]) : NULL;
+    const int axis = x->rank - back;
+    int64_t dim[RANK_MAX], more = 0;
+    bool behind = false;
+    if (!pad_end(l, n, axis, &more, &behind) || (node_has_input(n, 2) && !fill))
+        return false;
+    for (int i = 0; i < x->rank; i++)
+        dim[i] = i == axis ? more : 1;
+    struct tensor *t = tensor_new(l->e->g->arena, x->type, x->rank, dim);
+    const size_t bytes = dtype_bytes(x->type);
+    for (int64_t i = 0; t && fill && i < more; i++)
+        memcpy((unsigned char *) t->data + (size_t) i * bytes, fill->data, bytes);
+    const uint32_t pads = t ? graph_add_const(l->e->g, n->name, t) : WIRE_NONE;
+    ret->n = 2;
+    ret->w[!behind] = n->in[0];
+    ret->w[behind] = pads;
+    if (pads == WIRE_NONE)
+        l->status = err_set(l->err, RILL_NOMEM, "out of memory");
+    return l->status == RILL_OK;
 }
 
 /* Sizes of the output, `size` along its axis `to`; WIRE_NONE: another one is not known. */
@@ -303,6 +370,8 @@ static bool take_apart(struct apart *l, uint32_t w, int back, struct parts *ret)
         return false;
     if (node_is(&n, OP_CONCAT))
         return concat_apart(l, &n, back, ret);
+    if (node_is(&n, OP_PAD))
+        return pad_apart(l, &n, back, ret);
     if (node_is(&n, OP_TRANSPOSE))
         return transpose_apart(l, &n, back, ret);
     if (node_is(&n, OP_RESHAPE))
@@ -325,9 +394,9 @@ static bool take_apart(struct apart *l, uint32_t w, int back, struct parts *ret)
 static uint32_t reduced(struct apart *l, const struct parts *of, enum op_id over, enum op_id of_two)
 {
     const uint32_t axis = edit_int(l->e->g, -1);
-    uint32_t all = put_op(l, over, of->w[0], axis);
+    uint32_t all = put_two(l, over, of->w[0], axis);
     for (unsigned k = 1; k < of->n; k++)
-        all = put_op(l, of_two, all, put_op(l, over, of->w[k], axis));
+        all = put_two(l, of_two, all, put_two(l, over, of->w[k], axis));
     return all;
 }
 
@@ -362,17 +431,17 @@ static rill_status product_put(struct apart *l, const struct weighing *of, struc
     const uint32_t most = reduced(l, scores, OP_REDUCE_MAX, OP_MAX);
     uint32_t sum = WIRE_NONE;
     for (unsigned k = 0; k < scores->n; k++) {
-        const uint32_t under = put_op(l, OP_SUB, scores->w[k], most);
+        const uint32_t under = put_two(l, OP_SUB, scores->w[k], most);
         scores->w[k] = put(l, op_by_id(OP_EXP), NULL, &under, 1);
         if (values->w[k] == WIRE_NONE)
             continue;
-        const uint32_t weighed = put_op(l, OP_MATMUL, scores->w[k], values->w[k]);
-        sum = sum == WIRE_NONE ? weighed : put_op(l, OP_ADD, sum, weighed);
+        const uint32_t weighed = put_two(l, OP_MATMUL, scores->w[k], values->w[k]);
+        sum = sum == WIRE_NONE ? weighed : put_two(l, OP_ADD, sum, weighed);
     }
     const uint32_t in[2] = { sum, reduced(l, scores, OP_REDUCE_SUM, OP_ADD) };
     if (of->seen == WIRE_NONE)
         return node_become(l, OP_DIV, in, 2);
-    const uint32_t chosen[3] = { of->seen, put_op(l, OP_DIV, in[0], in[1]), of->zero };
+    const uint32_t chosen[3] = { of->seen, put_two(l, OP_DIV, in[0], in[1]), of->zero };
     return node_become(l, OP_WHERE, chosen, 3);
 }
 
@@ -468,16 +537,45 @@ static bool grow_alike(const struct dim *a, const struct dim *b)
     return alike;
 }
 
+static unsigned growing_of(const struct apart *l, uint32_t w, const struct parts *of)
+{
+    unsigned growing = 0;
+    for (unsigned k = 0; k < of->n; k++)
+        growing += grow_alike(size_at(l, w, 2), size_at(l, of->w[k], 1));
+    return growing;
+}
+
 /* Of a wire of keys along its last axis, of which several parts grow with the queries: a cache in
  * front of frames grows by itself. */
 static bool keys_apart(struct apart *l, uint32_t w, struct parts *ret)
 {
-    unsigned growing = 0;
-    if (!take_apart(l, w, 1, ret))
-        return false;
-    for (unsigned k = 0; k < ret->n; k++)
-        growing += grow_alike(size_at(l, w, 2), size_at(l, ret->w[k], 1));
-    return growing > 1;
+    return take_apart(l, w, 1, ret) && growing_of(l, w, ret) > 1;
+}
+
+#define STEPS_MAX 8
+
+/* Nothing but constants goes into it. */
+static bool is_fixed(const struct graph *g, uint32_t w, int steps)
+{
+    const struct node *n = w == WIRE_NONE ? NULL : graph_producer(g, w);
+    bool fixed = n && !n->n_body && steps < STEPS_MAX;
+    for (unsigned i = 0; fixed && i < n->n_in; i++)
+        fixed = n->in[i] == WIRE_NONE || is_fixed(g, n->in[i], steps + 1);
+    return fixed || (w != WIRE_NONE && match_value(g, w));
+}
+
+/* One part grows with the queries, and others have values that are constants (a learned key beside
+ * those of the frames). */
+static bool learned_apart(const struct apart *l, uint32_t w, const struct parts *scores,
+                          const struct parts *values)
+{
+    for (unsigned k = 0; k < scores->n; k++) {
+        const struct dim *size = size_at(l, scores->w[k], 1);
+        if (!grow_alike(size_at(l, w, 2), size) &&
+            (!dim_is_const(size) || !is_fixed(l->e->g, values->w[k], 0)))
+            return false;
+    }
+    return growing_of(l, w, scores) == 1;
 }
 
 /* Of the scores of a cut softmax, the part that is weighed has the values; others have none and do
@@ -508,8 +606,9 @@ static bool weighed_apart(struct apart *l, const struct weighing *of, struct par
 {
     if (of->cut != WIRE_NONE)
         return sinks_apart(l, of, scores, values);
-    return keys_apart(l, of->scores, scores) && take_apart(l, of->values, 2, values) &&
-        parts_fit(l, scores, 1, values, 2);
+    return take_apart(l, of->scores, 1, scores) && growing_of(l, of->scores, scores) > 0 &&
+        take_apart(l, of->values, 2, values) && parts_fit(l, scores, 1, values, 2) &&
+        (growing_of(l, of->scores, scores) > 1 || learned_apart(l, of->scores, scores, values));
 }
 
 static rill_status node_rewrite(struct edit *e, uint32_t i, rill_error *err)
