@@ -183,7 +183,7 @@ static bool shift_learn(const struct table *x, const struct table *y, const stru
     for (int64_t k = 0; k < tensor_count(v); k++) {
         int64_t t = k % y->trail, j = k / y->trail % y->columns,
                 i = k / y->trail / y->columns % y->rows, l = k / y->trail / y->columns / y->rows,
-                column = x->rows + s->first - i + j;
+                column = x->rows + s->first + (s->ascends ? i - j : j - i);
         int64_t want = ((l * x->rows + i) * x->columns + column) * x->trail + t;
         bool is = column >= 0 && column < x->columns &&
             (int64_t) tensor_get_f64(v, v->data, k) - 1 == want;
@@ -216,7 +216,7 @@ static bool chain_try(const struct pulser *p, struct shift *s, int64_t length, b
     return shift_learn(&before, &behind, y, first, s);
 }
 
-static bool chain_learn(const struct pulser *p, struct shift *s)
+static bool order_learn(const struct pulser *p, struct shift *s)
 {
     int at, end;
     int64_t rows, tried = 0;
@@ -236,6 +236,20 @@ static bool chain_learn(const struct pulser *p, struct shift *s)
         tried++;
     }
     return tried == LENGTHS;
+}
+
+/* Rows by distances that descend, or ascend: those that tell more keys apart. */
+static bool chain_learn(const struct pulser *p, struct shift *s)
+{
+    struct shift other = *s;
+    other.ascends = true;
+    const bool learnt = order_learn(p, s);
+    if (learnt && (s->before > 0 || s->after > 0))
+        return true;
+    if (!order_learn(p, &other))
+        return learnt;
+    *s = other;
+    return true;
 }
 
 /* The last node does more than scaling, and ends in rows. */
@@ -420,9 +434,11 @@ rill_status shift_emit(struct pulser *p, const struct shift *s, uint32_t queries
     const struct dim *rows = positions_dim(ps, s->rows, p->symbol);
     if (!rows)
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its length is not known");
+    const int64_t way = s->ascends ? -1 : 1, first = way * s->first - (w->pulse - 1 + w->left);
+    const struct dim *place = dim_mul_int(ps->dims, ps->place[0], way);
     const struct places at = { .axis = { axes[0], AXIS_NONE },
-                               .at = { dim_add(ps->dims, rows, ps->place[0]), NULL },
-                               .first = { s->first - (w->pulse - 1 + w->left), 0 },
+                               .at = { dim_add(ps->dims, rows, place), NULL },
+                               .first = { first, 0 },
                                .count = { width, 0 },
                                .unseen = w->pulse - w->chunk };
     TRY(places_emit(p, n, table, &at, &in[s->table]));

@@ -16,9 +16,10 @@ struct shift {
     unsigned n;
     unsigned table;         /* the input of the product that depends on positions */
     const struct dim *rows; /* the length of the sequence there */
-    int64_t first;          /* element [i, j] is row i, column rows + first - i + j */
-    int64_t before, after;  /* that holds for keys so many frames before the query, and behind it */
-    int64_t *left;          /* of `struct shifts` */
+    bool ascends;           /* rows of the table lie by distances from low to high */
+    int64_t first;         /* element [i, j] is row i, column rows + first + j - i; + i - j there */
+    int64_t before, after; /* that holds for keys so many frames before the query, and behind it */
+    int64_t *left;         /* of `struct shifts` */
 };
 
 struct shifts {

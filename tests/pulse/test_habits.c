@@ -489,6 +489,28 @@ static void cut_table(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", scores), x));
 }
 
+/* Queries by rows of such a table, picked by GatherElements at i - j + S - 1, or by the other sign.
+ */
+static void cut_products(struct gb *b, const void *ctx)
+{
+    static const struct cut_table plain = { false, false };
+    const bool ascends = *(const bool *) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), n = length_of(b, x, true);
+    uint32_t i = GB(b, "Range", "", gb_int(b, 0), length_of(b, x, false), gb_int(b, 1));
+    uint32_t d = GB(b, "Sub", "", GB(b, "Unsqueeze", "", i, gb_ints(b, 1)),
+                    GB(b, "Unsqueeze", "", i, gb_ints(b, 0)));
+    uint32_t at =
+        GB(b, "Sub", "", ascends ? GB(b, "Add", "", n, d) : GB(b, "Sub", "", n, d), gb_ints(b, 1));
+    uint32_t rows = GB(b, "MatMul", "", cut_rows(b, &plain, n), gb_weights(b, 2, 1, WIDTH));
+    uint32_t by = GB(b, "MatMul", "", x, gb_transpose(b, rows, "1,0"));
+    by = GB(b, "GatherElements", "axis=2", by, GB(b, "Unsqueeze", "", at, gb_ints(b, 0)));
+    uint32_t seen = GB(b, "And", "", GB(b, "GreaterOrEqual", "", d, gb_int(b, 0)),
+                       GB(b, "Less", "", d, gb_int(b, 5)));
+    uint32_t scores = GB(b, "Add", "", GB(b, "MatMul", "", x, gb_transpose(b, x, "0,2,1")), by);
+    scores = GB(b, "Where", "", seen, scores, gb_scalar(b, -INFINITY));
+    gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", scores), x));
+}
+
 /* ---- which ---- */
 
 struct habit {
@@ -586,6 +608,8 @@ static const struct habit habits[] = {
     { "a table of distances, cut", cut_table, (const struct cut_table[]) { { false, false } }, "S>=1", TABLES, 1e-6F },
     { "a table of distances, cut, picked in one row", cut_table, (const struct cut_table[]) { { true, false } }, "S>=1", TABLES, 1e-6F },
     { "a table of distances, cut and turned", cut_table, (const struct cut_table[]) { { false, true } }, "S>=1", TABLES, 1e-6F },
+    { "products with a table of distances, cut", cut_products, (const bool[]) { true }, "S>=1", { { NULL, false, NULL } }, 1e-6F },
+    { "products with a table of distances, cut, turned round", cut_products, (const bool[]) { false }, "S>=1", { { NULL, false, NULL } }, 1e-6F },
     { "a Loop over frames of a full Slice", looped, NULL, NULL, LOOPS, 0 },
 };
 /* clang-format on */
