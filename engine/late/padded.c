@@ -144,7 +144,7 @@ static bool is_zeros(const struct tensor *t)
     for (size_t i = 0; i < bytes; i++)
         if (((const unsigned char *) t->data)[i])
             return false;
-    return bytes > 0 && t->type == DTYPE_F32;
+    return bytes > 0;
 }
 
 /* Weights of queries that see nothing, or that are no numbers, are 0. */
@@ -208,8 +208,9 @@ static bool expand_rule(struct padding *p, struct copied *c)
     const int from = p->axis[c->in[0]], to = p->axis[c->out];
     p->zero[c->out] = p->zero[c->in[0]];
     p->even[c->out] = from < 0 || p->even[c->in[0]];
-    return from < 0 ||
-        (to >= 0 && x->rank - from == y->rank - to && x->shape[from] == y->shape[to]);
+    if (from < 0)
+        return !is_position(p, c->in[0]);
+    return to >= 0 && x->rank - from == y->rank - to && x->shape[from] == y->shape[to];
 }
 
 /* Rows or columns, or what is summed along, where all of it is zeros. */
@@ -250,16 +251,33 @@ static bool softmax_rule(struct padding *p, struct copied *c)
     return true;
 }
 
-/* Any place of what is all alike, which may be counted from the end. */
+/* 0, 1, .. along its frames: numbers of those that are not there count from the end. */
+static bool is_range(const struct padding *p, uint32_t wire)
+{
+    for (unsigned steps = 0; steps < 16; steps++) {
+        const uint32_t by = p->from->wires[wire].node;
+        const struct node *n = by == WIRE_NONE ? NULL : &p->from->nodes[by];
+        const bool adds = n && node_is(n, OP_ADD);
+        if (!n || node_is(n, OP_RANGE))
+            return n != NULL;
+        if (!node_is(n, OP_UNSQUEEZE) && !node_is(n, OP_IDENTITY) &&
+            !(adds && is_zeros(p->from->wires[n->in[1]].fact.value)))
+            return false;
+        wire = n->in[0];
+    }
+    return false;
+}
+
+/* Any place of what is all alike. */
 static bool gather_rule(struct padding *p, struct copied *c)
 {
-    const uint32_t x = c->in[0];
+    const uint32_t x = c->in[0], at = c->in[1];
     if (is_long(p, x)) {
         p->even[c->out] = true;
         return p->even[x] && axis_normalise(axis_of(c->n), fact_of(p, x)->rank) == p->axis[x] &&
-            !is_position(p, c->in[1]);
+            !is_position(p, at) && (!is_long(p, at) || is_range(p, at));
     }
-    return !is_long(p, c->in[1]) && !is_position(p, x) && position_take(p, c, 1);
+    return !is_long(p, at) && !is_position(p, x) && position_take(p, c, 1);
 }
 
 /* The greatest or least of what is all alike. */
