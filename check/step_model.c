@@ -477,24 +477,40 @@ static bool names_pair_within(const char *in, const char *out)
     return false;
 }
 
-static bool names_pair(const char *in, const char *out)
+static bool names_pair_by(const char *in, size_t n_in, const char *out, size_t n_out)
 {
-    if (names_pair_within(in, out))
-        return true;
-    const size_t n_in = strlen(in), n_out = strlen(out);
     for (size_t i = 0; i < sizeof pair_names / sizeof *pair_names; i++) {
-        const size_t a = strlen(pair_names[i].in_front), b = strlen(pair_names[i].in_end);
-        const size_t c = strlen(pair_names[i].out_front), e = strlen(pair_names[i].out_end);
+        const char *in_end = pair_names[i].in_end, *out_end = pair_names[i].out_end;
+        const size_t a = strlen(pair_names[i].in_front), b = strlen(in_end);
+        const size_t c = strlen(pair_names[i].out_front), e = strlen(out_end);
         if (n_in <= a + b || n_out != n_in - a - b + c + e)
             continue;
         const size_t n = n_in - a - b;
-        if (!strncmp(in, pair_names[i].in_front, a) && !strcmp(in + a + n, pair_names[i].in_end) &&
-            !strncmp(out, pair_names[i].out_front, c) &&
-            !strcmp(out + c + n, pair_names[i].out_end) && !strncmp(in + a, out + c, n) &&
-            (!pair_names[i].says || tells_of_state(in + a, n)))
+        if (!strncmp(in, pair_names[i].in_front, a) && !strncmp(in + a + n, in_end, b) &&
+            !strncmp(out, pair_names[i].out_front, c) && !strncmp(out + c + n, out_end, e) &&
+            !strncmp(in + a, out + c, n) && (!pair_names[i].says || tells_of_state(in + a, n)))
             return true;
     }
     return false;
+}
+
+/* How many bytes of a number, with what sets it off, end both names: 2 of cache_in_0 and
+ * cache_out_0. */
+static size_t number_shared(const char *in, size_t n_in, const char *out, size_t n_out)
+{
+    size_t n = 0;
+    while (n + 1 < n_in && n + 1 < n_out && in[n_in - n - 1] == out[n_out - n - 1] &&
+           in[n_in - n - 1] >= '0' && in[n_in - n - 1] <= '9')
+        n++;
+    const char before = n ? in[n_in - n - 1] : 0;
+    return n + (n + 1 < n_in && (before == '_' || before == '.') && out[n_out - n - 1] == before);
+}
+
+static bool names_pair(const char *in, const char *out)
+{
+    const size_t n_in = strlen(in), n_out = strlen(out), n = number_shared(in, n_in, out, n_out);
+    return names_pair_within(in, out) || names_pair_by(in, n_in, out, n_out) ||
+        (n && names_pair_by(in, n_in - n, out, n_out - n));
 }
 
 /* The one axis along which they differ; -1: none, -2: several, or they are nothing alike. */

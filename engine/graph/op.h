@@ -122,8 +122,9 @@ enum fault_kind {
     FAULT_SAID    /* what the op says of it, in words that lie behind the struct */
 };
 
-/* In the stead of places from a start below 0, where the data may not count from the end. */
-#define INDEX_BELOW INT64_MAX
+/* In the stead of places from a start below 0, where the data may not count from the end: a number
+ * that no data has by chance. */
+#define INDEX_BELOW (INT64_MAX - 4321)
 
 /* The first that a run found. FAULT_WORDS_BYTES lie behind it where an op has OP_SAYS. */
 struct fault {
