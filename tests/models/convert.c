@@ -246,6 +246,7 @@ static const struct {
     { "sequence_loop", LOOP, NULL },
     { "id_loop_over_frames", LOOP, NULL },
     { "loop_const_trip", NULL, NULL }, /* is written out as it is read */
+    { "loop_passed", "sizes that data decides have no form in NNEF", NULL },
     { "loop_", LOOP, NULL },
     { "attention_memory", NULL, "is not computed from the axes of inputs alone" },
     { "attention_rates", NULL, "is not computed from the axes of inputs alone" },
