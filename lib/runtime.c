@@ -29,14 +29,14 @@ static rill_status gpu_check(rill_error *err)
                    devices[0], devices[1], devices[2]);
 }
 
-/* fallback: what computes where the check fails; NULL: nothing. */
+/* computes: what does where the check says so; fallback: where it does not; NULL: nothing. */
 static const struct runtime {
-    const char *name, *alias, *fallback;
+    const char *name, *alias, *computes, *fallback;
     rill_status (*check)(rill_error *err);
 } runtimes[] = {
-    { "cpu", "default", NULL, cpu_check },
-    { "gpu", NULL, NULL, gpu_check },
-    { "gpu-or-cpu", NULL, "cpu", gpu_check },
+    { "cpu", "default", "cpu", NULL, cpu_check },
+    { "gpu", NULL, "gpu", NULL, gpu_check },
+    { "gpu-or-cpu", NULL, "gpu", "cpu", gpu_check },
 };
 
 #define N_RUNTIMES (sizeof runtimes / sizeof *runtimes)
@@ -71,6 +71,6 @@ rill_status rill_runtime_check(const char *name, const char **ret, rill_error *r
     if (s != RILL_OK && !r->fallback)
         return s;
     if (ret)
-        *ret = s == RILL_OK ? r->name : r->fallback;
+        *ret = s == RILL_OK ? r->computes : r->fallback;
     return RILL_OK;
 }
