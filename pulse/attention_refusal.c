@@ -202,15 +202,58 @@ static rill_status one_side_refuse(const struct pulser *p, const struct node *n,
     return scores_refuse(p, n, why);
 }
 
+/* Whether operand i of a sum over scores is numbers of positions that may be so low that they hide
+ * the frame that a query sees. */
+static bool falls(const struct pulser *p, const struct node *n, unsigned i)
+{
+    const enum shows what = node_is(n, OP_SUB) && i == 1 ? SHOWS_SMALL : SHOWS_HIGH;
+    const int query = track_in(p, n, i, section_query(p, n->out[0])),
+              key = track_in(p, n, i, section_key(p, n->out[0]));
+    const struct band b = band_of(p, n->in[i], what, query, key);
+    return (node_is(n, OP_ADD) || node_is(n, OP_SUB)) && places_known(p, n->in[i]) &&
+        !pulser_fact(p, n->in[i])->value && !band_bounded(&b) &&
+        !band_diagonal(p, n->in[i], what, query, key);
+}
+
+/* The node that makes such numbers on the way to wire w; NULL: none does. */
+static const struct node *falls_on_the_way(const struct pulser *p, uint32_t w)
+{
+    while (section_of(p, w)) {
+        const struct node *n = graph_producer(p->src, w);
+        w = WIRE_NONE;
+        for (unsigned i = 0; i < n->n_in; i++) {
+            if (n->in[i] != WIRE_NONE && falls(p, n, i))
+                return graph_producer(p->src, n->in[i]);
+            if (w == WIRE_NONE && n->in[i] != WIRE_NONE && section_of(p, n->in[i]))
+                w = n->in[i];
+        }
+        if (w == WIRE_NONE)
+            break;
+    }
+    return NULL;
+}
+
+static rill_status blind_refuse(const struct pulser *p, const struct node *n)
+{
+    const struct node *by = falls_on_the_way(p, n->in[0]);
+    if (by)
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: node '%.80s' (%s) adds a number that falls with the place "
+                       "to the scores, so that what a number other than -inf hides counts at "
+                       "last; hide it by -inf",
+                       by->name, by->op->name);
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: a query all of whose keys are hidden sees those of the whole "
+                   "sequence alike, because they are hidden by a number that is not -inf; hide "
+                   "them by -inf, or let each query see its own frame");
+}
+
 rill_status section_check(const struct pulser *p, const struct node *n, const struct section *s)
 {
     if (s->stuck)
         return stuck_refuse(p, s->stuck);
     if (s->blind && !s->band.ragged && !s->band.costly)
-        return op_fail(p->err, RILL_UNSUPPORTED, s->blind,
-                       "cannot stream: a query all of whose keys are hidden sees those of the "
-                       "whole sequence alike, because they are hidden by a number that is not "
-                       "-inf; hide them by -inf, or let each query see its own frame");
+        return blind_refuse(p, s->blind);
     if (!s->any)
         return unmasked_refuse(p, n);
     if (s->band.costly)

@@ -176,10 +176,25 @@ static struct size one_sized(const struct graph *g, const struct node *n, struct
     }
 }
 
+/* Whether input i of n is known, one number, and at least that. */
+static bool at_least(const struct graph *g, const struct node *n, unsigned i, double least)
+{
+    const struct tensor *v = g->wires[n->in[i]].fact.value;
+    return v && v->type != DTYPE_DIM && tensor_count(v) == 1 &&
+        tensor_get_f64(v, v->data, 0) >= least;
+}
+
+/* Frame numbers, of which those that count up from 0 or more are none below it. */
+static struct size counted(const struct graph *g, const struct node *n)
+{
+    const bool up = at_least(g, n, 0, 0) && at_least(g, n, 2, 0);
+    return sized(up ? 0 : -PLACE_MAX, PLACE_MAX);
+}
+
 static struct size node_sized(const struct graph *g, const struct size *of, const struct node *n)
 {
     switch (n->op->id) {
-    case OP_RANGE: return sized(-PLACE_MAX, PLACE_MAX);
+    case OP_RANGE: return counted(g, n);
     case OP_WHERE: return all_inputs(g, of, n, 1);
     case OP_CONCAT:
     case OP_MAX:

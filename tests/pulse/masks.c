@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/pulse/masks.h"
 
+#include <float.h>
 #include <math.h>
 
 struct at {
@@ -277,6 +278,11 @@ static uint32_t biased(struct gb *b, const struct written *t, const struct at *a
         bias = GB(b, "Cast", "to=1", GB(b, "Add", "", GB(b, "Abs", "", d), gb_int(b, 1)));
         bias = GB(b, "Mul", "", GB(b, "Log", "", bias), gb_scalar(b, 0.7f));
         break;
+    case KEYS_UP:
+    case KEYS_DOWN:
+        bias = GB(b, "Mul", "", GB(b, "Cast", "to=1", a->j),
+                  gb_scalar(b, t->bias == KEYS_UP ? 0.25f : -0.25f));
+        break;
     case ALONG_KEYS:
         bias = GB(b, "ReduceMax", "keepdims=1", gb_transpose(b, a->x, "0,2,1"), gb_ints(b, 1));
         break;
@@ -362,10 +368,12 @@ static uint32_t weighed(struct gb *b, const struct written *t, uint32_t s, uint3
     switch (t->laid) {
     case ADD: return softmax(b, GB(b, "Add", "", s, GB(b, "Where", "", m, zero, never)));
     case INVERTED:
+    case INVERTED_LEAST:
+        number = GB(b, "Sub", "", gb_scalar(b, 1), number);
         return softmax(b,
                        GB(b, "Add", "", s,
-                          GB(b, "Mul", "", GB(b, "Sub", "", gb_scalar(b, 1), number),
-                             gb_scalar(b, -1e9f))));
+                          GB(b, "Mul", "", number,
+                             gb_scalar(b, t->laid == INVERTED ? -1e9f : -FLT_MAX))));
     case SELECT:
         return softmax(b, GB(b, "Where", "", m, s, GB(b, "Add", "", s, gb_scalar(b, -1e9f))));
     case ZEROED:

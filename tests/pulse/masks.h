@@ -49,6 +49,7 @@ struct written {
         SELECT,
         ZEROED,
         LEAST,
+        INVERTED_LEAST, /* (1 - mask) * the least f32 */
         NAN_BEHIND,
         AFTER_SOFTMAX,
         BY_HAND,
@@ -66,7 +67,18 @@ struct written {
         EXP_OVERFLOWS, /* exp(60 * scores) times the mask */
         LONG           /* behind 30000 nodes */
     } laid;
-    enum { PLAIN, SLOPES, TABLE, LOGS, ALONG_KEYS, ALONG_QUERIES, CONTENT, THROUGH_MANY } bias;
+    enum {
+        PLAIN,
+        SLOPES,
+        TABLE,
+        LOGS,
+        ALONG_KEYS,
+        ALONG_QUERIES,
+        CONTENT,
+        THROUGH_MANY,
+        KEYS_UP,
+        /* by the place of the key */ KEYS_DOWN
+    } bias;
     enum { MATMUL, EINSUM, EINSUM_KEYS_FIRST, EINSUM_TURNED, HEADS } product;
     enum { NO_PAD, PAD_KEYS, PAD_BOTH, PAD_SPREAD, PAD_TILED, PAD_ALL } pad;
     /* queries by a table of distances: sinusoids computed, rows of a constant, heads, scaled before
