@@ -253,6 +253,37 @@ static rill_status table_assume(struct infer *c, const struct fact *x,
     return dims_assume_unbounded(c->dims, rows, c->err);
 }
 
+/* Rows and columns of a matrix that are cut out as one list are as many as are wanted: the same of
+ * each factor. */
+static rill_status matrix_assume(struct infer *c, const struct fact *x,
+                                 const struct dim *const *shape, int n)
+{
+    int64_t in, out = 1;
+    bool rest = false;
+    struct dims *ds = c->dims;
+    const struct dim *list = only_symbolic(x->shape, x->rank, &in), *cut = dim_int(ds, 1),
+                     *want = dim_int(ds, 1);
+    struct dim_parts of = list ? dim_parts(list) : (struct dim_parts) { 0 };
+    if (of.form == DIM_FORM_SUM && of.n == 1 && !of.value && of.coef[0] == 1)
+        of = dim_parts(of.arg[0]);
+    if (of.form != DIM_FORM_PRODUCT)
+        return RILL_OK;
+    for (unsigned i = 0; i < of.n; i++)
+        cut = dim_mul(ds, cut, dim_unbounded(ds, of.arg[i]));
+    for (int i = 0; i < n; i++) {
+        const bool is_rest = !shape[i] || dim_is(shape[i], -1);
+        rest |= is_rest;
+        if (!is_rest && !dim_is_const(shape[i]))
+            want = dim_mul(ds, want, shape[i]);
+        else if (!is_rest && __builtin_mul_overflow(out, dim_value(shape[i]), &out))
+            return RILL_OK;
+    }
+    const bool fits = cut == want && out > 0 && (in == out || (rest && in % out == 0));
+    for (unsigned i = 0; fits && i < of.n; i++)
+        TRY(dims_assume_unbounded(ds, of.arg[i], c->err));
+    return RILL_OK;
+}
+
 /* A factor of the size that is 0 or 1; NULL: it has none. */
 static const struct dim *truth_of(const struct dim *size)
 {
@@ -283,6 +314,7 @@ static rill_status sizes_assume(struct infer *c, struct fact *x, const struct di
             TRY(truth_assume(c, shape[i]));
         }
     TRY(table_assume(c, x, shape, n));
+    TRY(matrix_assume(c, x, shape, n));
     for (int i = 0; i < n; i++)
         shape[i] = shape[i] ? dim_refresh(c->dims, shape[i]) : NULL;
     for (int i = 0; i < x->rank; i++)

@@ -489,6 +489,26 @@ static void cut_table(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", scores), x));
 }
 
+/* Biases of a table picked by a matrix of distances, which is a constant and cut by the length, as
+ * one list. */
+static void cut_matrix(struct gb *b, const void *ctx)
+{
+    const int64_t heads = *(const int *) ctx, size[] = { TABLE_MOST, TABLE_MOST };
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), n = length_of(b, x, true);
+    int64_t *at = arena_array(b->arena, int64_t, TABLE_MOST * TABLE_MOST);
+    for (int64_t k = 0; at && k < TABLE_MOST * TABLE_MOST; k++)
+        at[k] = k / TABLE_MOST - k % TABLE_MOST + TABLE_MOST - 1;
+    uint32_t sides = GB(b, "Concat", "axis=0", n, n);
+    uint32_t cut = GB(b, "Slice", "", gb_const(b, DTYPE_I64, 2, size, at), gb_ints(b, 0, 0), sides,
+                      gb_ints(b, 0, 1));
+    uint32_t bias = GB(b, "Gather", "axis=0", gb_weights(b, 2, 2 * TABLE_MOST - 1, (int) heads),
+                       GB(b, "Reshape", "", cut, gb_ints(b, -1)));
+    bias = GB(b, "Reshape", "", bias, GB(b, "Concat", "axis=0", n, n, gb_ints(b, -1)));
+    uint32_t scores =
+        GB(b, "Add", "", masked_scores(b, x, -INFINITY), gb_transpose(b, bias, "2,0,1"));
+    gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", scores), x));
+}
+
 /* Queries by rows of such a table, picked by GatherElements at i - j + S - 1, or by the other sign.
  */
 static void cut_products(struct gb *b, const void *ctx)
@@ -610,6 +630,8 @@ static const struct habit habits[] = {
     { "a table of distances, cut and turned", cut_table, (const struct cut_table[]) { { false, true } }, "S>=1", TABLES, 1e-6F },
     { "products with a table of distances, cut", cut_products, (const bool[]) { true }, "S>=1", { { NULL, false, NULL } }, 1e-6F },
     { "products with a table of distances, cut, turned round", cut_products, (const bool[]) { false }, "S>=1", { { NULL, false, NULL } }, 1e-6F },
+    { "biases by a matrix of distances, cut", cut_matrix, (const int[]) { 1 }, "S>=1", TABLES, 1e-6F },
+    { "biases of heads by a matrix of distances, cut", cut_matrix, (const int[]) { 2 }, "S>=1", TABLES, 1e-6F },
     { "a Loop over frames of a full Slice", looped, NULL, NULL, LOOPS, 0 },
 };
 /* clang-format on */
