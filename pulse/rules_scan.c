@@ -67,9 +67,9 @@ static rill_status along_check(struct pulser *p, const struct scan *s)
         const struct stream_fact *f = pulser_stream(p, n->in[i]);
         if (f && !is_scanned(s, i))
             return op_fail(p->err, RILL_UNSUPPORTED, n,
-                           "cannot stream: input %u, which every iteration sees whole, runs along "
-                           "time",
-                           i);
+                           "cannot stream: input %u, '%.60s', which every iteration sees whole, "
+                           "runs along time",
+                           i, p->src->wires[n->in[i]].name);
         if (!is_scanned(s, i))
             continue;
         if (!f || in_axis(p, s, i) != f->axis)

@@ -4,9 +4,11 @@
 #include "engine/rewrite/declutter/passes.h"
 #include "engine/rewrite/pass.h"
 #include "pulse/cut_tables.h"
+#include "tests/pulse/drift_random.h"
 #include "tests/pulse/oracle.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { WIDTH = 4 };
 
@@ -85,6 +87,50 @@ static void looped(struct gb *b, const void *ctx)
     made->body[0] = body.g;
     made->n_body = 1;
     gb_output(b, gb_transpose(b, out[1], "1,0,2"));
+}
+
+/* ---- a Loop that writes frames into a tensor ---- */
+
+enum writes { BY_ROWS, BY_ELEMENTS, BY_ROWS_BACK, ADDED, READ_AGAIN };
+
+/* state [2, 3] -> tanh(frame i + state), written at [:, i] of what was zeros [2, T, 3]. */
+static uint32_t frame_write(struct gb *body, enum writes how, uint32_t all, uint32_t i, uint32_t y)
+{
+    const uint32_t at = GB(body, "Reshape", "", i, gb_ints(body, 1, 1, 1));
+    if (how == BY_ELEMENTS)
+        return GB(body, "ScatterElements", "axis=1", all,
+                  GB(body, "Expand", "", at, gb_ints(body, 2, 1, 3)),
+                  GB(body, "Unsqueeze", "", y, gb_ints(body, 1)));
+    const int64_t rows[] = { how == BY_ROWS_BACK, how != BY_ROWS_BACK };
+    const uint32_t row = gb_const(body, DTYPE_I64, 3, (const int64_t[]) { 2, 1, 1 }, rows);
+    return GB(body, "ScatterND", how == ADDED ? "reduction=add" : "", all,
+              GB(body, "Concat", "axis=-1", row,
+                 GB(body, "Expand", "", at, gb_ints(body, 2, 1, 1))),
+              GB(body, "Reshape", "", y, gb_ints(body, 2, 1, 3)));
+}
+
+static void written(struct gb *b, const void *ctx)
+{
+    const enum writes how = *(const enum writes *) ctx;
+    const unsigned char yes = 1;
+    struct gb body;
+    uint32_t x = gb_input(b, "x", 3, 2, GB_TIME, 3), sizes = GB(b, "Shape", "", x);
+    const uint32_t in[] = { GB(b, "Gather", "axis=0", sizes, gb_int(b, 1)),
+                            gb_const(b, DTYPE_BOOL, 0, NULL, &yes), gb_full(b, 0, 2, 2, 3),
+                            GB(b, "ConstantOfShape", "", sizes), x };
+    gb_body(&body, b, "frames");
+    uint32_t i = gb_body_input(&body, "i"), goes = gb_body_input(&body, "goes"),
+             state = gb_body_input(&body, "state"), ys = gb_body_input(&body, "ys"),
+             all = gb_body_input(&body, "all");
+    uint32_t y = GB(&body, "Add", "", GB(&body, "Gather", "axis=1", all, i), state);
+    if (how == READ_AGAIN)
+        y = GB(&body, "Add", "", y, GB(&body, "Gather", "axis=1", ys, gb_int(&body, 0)));
+    y = GB(&body, "Tanh", "", y);
+    gb_output(&body, GB(&body, "Identity", "", goes));
+    gb_output(&body, y);
+    gb_output(&body, frame_write(&body, how, ys, i, y));
+    struct node *n = drift_loop(b, &body, in, 5, 2, 0);
+    gb_output(b, n ? n->out[1] : WIRE_NONE);
 }
 
 /* ---- chunks that copies of the last frame fill up ---- */
@@ -573,6 +619,14 @@ struct habit {
         }                                                                                          \
     }
 
+#define WRITES                                                                                     \
+    {                                                                                              \
+        { "loops", true, graph_with_loops_scanned },                                               \
+        {                                                                                          \
+            "writes", true, graph_with_writes_scanned                                              \
+        }                                                                                          \
+    }
+
 /* clang-format off */
 static const struct habit habits[] = {
     { "rows of chunks through a Gemm", rows, (const enum rows[]) { GEMM }, NULL, { ROWS }, 1e-6F },
@@ -633,18 +687,40 @@ static const struct habit habits[] = {
     { "biases by a matrix of distances, cut", cut_matrix, (const int[]) { 1 }, "S>=1", TABLES, 1e-6F },
     { "biases of heads by a matrix of distances, cut", cut_matrix, (const int[]) { 2 }, "S>=1", TABLES, 1e-6F },
     { "a Loop over frames of a full Slice", looped, NULL, NULL, LOOPS, 0 },
+    { "a Loop that writes rows", written, (const enum writes[]) { BY_ROWS }, NULL, WRITES, 0 },
+    { "a Loop that writes elements", written, (const enum writes[]) { BY_ELEMENTS }, NULL, WRITES, 0 },
 };
 /* clang-format on */
+
+static bool habit_open(const struct habit *h, struct oracle *o)
+{
+    bool made = oracle_open(o, h->recipe, h->ctx, h->assertion) == LAW_HOLDS;
+    for (unsigned i = 0; made && i < 2 && h->passes[i].run; i++)
+        made = passes_run(&h->passes[i], 1, &o->model->decluttered.g, &o->model->decluttered.g,
+                          NULL, &o->err) == RILL_OK;
+    oracle_check(made, "%s: %s", h->name, o->err.text);
+    return made;
+}
+
+/* What is not written once, in order, or is read in between, stays a state. */
+static void test_not_scanned(void)
+{
+    static const enum writes hows[] = { BY_ROWS_BACK, ADDED, READ_AGAIN };
+    for (size_t i = 0; i < sizeof hows / sizeof *hows; i++) {
+        const struct habit h = { "not scanned", written, &hows[i], NULL, WRITES, 0 };
+        struct oracle o;
+        if (habit_open(&h, &o))
+            oracle_check(oracle_pulse(&o, 1) == LAW_REFUSED && strstr(o.err.text, "input 1"),
+                         "%s: %s", h.name, o.err.text);
+        oracle_close(&o);
+    }
+}
 
 static void habit_test(const struct habit *h)
 {
     static const int64_t pulses[] = { 1, 2, 3, 8, -1 }, lengths[] = { 1, 2, 5, 9, 30, -1 };
     struct oracle o;
-    bool made = oracle_open(&o, h->recipe, h->ctx, h->assertion) == LAW_HOLDS;
-    for (unsigned i = 0; made && i < 2 && h->passes[i].run; i++)
-        made = passes_run(&h->passes[i], 1, &o.model->decluttered.g, &o.model->decluttered.g, NULL,
-                          &o.err) == RILL_OK;
-    oracle_check(made, "%s: %s", h->name, o.err.text);
+    const bool made = habit_open(h, &o);
     o.tolerance = h->tolerance;
     if (made)
         oracle_check(oracle_laws(&o, h->name, pulses, lengths) > 0, "%s: no whole run: %s", h->name,
@@ -657,5 +733,6 @@ int main(void)
     for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
         habit_test(&habits[i]);
     test_neighbours_of_another();
+    test_not_scanned();
     return oracle_end();
 }

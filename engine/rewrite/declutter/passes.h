@@ -8,6 +8,9 @@
 /* Loops over all places of an axis that take place by place become Scans. */
 rill_status graph_with_loops_scanned(struct graph *ret, const struct graph *g, rill_error *reterr);
 
+/* States of Scans that are written place by place, one an iteration, become scanned outputs. */
+rill_status graph_with_writes_scanned(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* max(0, x) + log(1 + e^-|0 - x|) in functions that programs have. Changes the sign of zeros
  * within. */
 rill_status graph_with_softplus_in_parts(struct graph *ret, const struct graph *g,
