@@ -26,6 +26,7 @@ static int fail(const rill_error *err)
 static void events_print(struct output *o, double rate)
 {
     rill_event e = { .struct_bytes = sizeof e };
+    rill_error err;
     while (rill_sink_next(o->sink, &e) == RILL_OK) {
         if (e.kind == RILL_EVENT_FINAL)
             printf("%.2f %s\n", (double) e.pos / rate, e.text);
@@ -35,6 +36,8 @@ static void events_print(struct output *o, double rate)
             printf("%.2f speech %s\n", (double) e.pos / rate,
                    e.kind == RILL_EVENT_SPEECH_START ? "begins" : "ends");
     }
+    if (rill_sink_fault(o->sink, &err))
+        exit(fail(&err));
 }
 
 /* Every output is pulled, also those that no sink reads: the stream waits for it. */

@@ -617,7 +617,8 @@ RILL_API size_t rill_sink_bytes(const rill_sink *s);
  * endpoint rules do not count. The recogniser runs in utterances only, each afresh, from preroll_ms
  * before speech to the endpoint; what it says comes out of this sink, finals before their endpoint.
  * A rule of length cuts the text and not the recogniser. Where its stream stops (rill_stream_run:
- * INVALID) the utterance has no more words. Set-up time: allocates. */
+ * INVALID) the utterance has no more words; where a network of its sink fails, so does this one.
+ * Set-up time: allocates. */
 RILL_API rill_status rill_sink_listen(rill_sink *s, const rill_plan *plan, unsigned port,
                                       const rill_sink_opts *opts, rill_error *reterr);
 
@@ -631,14 +632,19 @@ RILL_API rill_status rill_sink_audio(rill_sink *s, const float *x, size_t n_samp
 RILL_API void rill_sink_alone(rill_sink *s, int alone);
 
 /* Reads frames (n * width floats), up to and including the first that makes an event; none while
- * events wait. INVALID after finish. A sink that listens works here and in rill_sink_next.
- * Real-time safe. */
+ * events wait. INVALID after finish, and from the frame on at which a network that runs in the sink
+ * failed: what was heard before becomes final, and so it stays until reset. rill_sink_fault says
+ * what it was. A sink that listens works here and in rill_sink_next. Real-time safe. */
 RILL_API rill_status rill_sink_push(rill_sink *s, const float *x, size_t n_frames,
                                     size_t *ret_taken);
 
 /* The next event; its text and words are the sink's, until the next call with the sink. AGAIN: push
- * more; END: finished and all given; INVALID: struct_bytes, and the event waits. Real-time safe. */
+ * more; END: finished and all given; INVALID: struct_bytes, and the event waits, or all was given
+ * and a network failed (rill_sink_fault). Real-time safe. */
 RILL_API rill_status rill_sink_next(rill_sink *s, rill_event *ret);
+
+/* OK, or INVALID and which network failed, by its file, and why. Real-time safe. */
+RILL_API rill_status rill_sink_fault(const rill_sink *s, rill_error *reterr);
 
 /* The utterance ends here: what was heard becomes final, but for a word that may go on. Only while
  * no events wait. Real-time safe. */

@@ -74,7 +74,7 @@ static rill_status net_run(struct open_net *n, const struct open_value *in, open
     if (s == RILL_OK)
         outputs_give(p, take, arg);
     lock_give(p->lock);
-    return s;
+    return s == RILL_OK ? s : err_prefix(err, s, "%.160s", n->file);
 }
 
 /* ---- making ---- */

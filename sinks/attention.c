@@ -216,6 +216,7 @@ static rill_status make(rill_sink *s, rill_error *err)
     if (!t)
         return sink_no_memory(err);
     t->nets = s->opts.nets;
+    t->fault = &s->fault;
     if (!t->nets || !t->nets->adapter || !t->nets->cross_kv || !t->nets->decoder)
         return err_set(err, RILL_INVALID,
                        "an attention decoder needs three networks: model.conf names their files as "
@@ -247,7 +248,7 @@ static void frame(rill_sink *s, const float *x)
     struct attention *t = s->state;
     recogniser_frame(s, x);
     const bool is_full = t->cross[0].frames + t->n_heard == t->memory_max;
-    if (s->n_events || !(is_full || t->is_broken))
+    if (s->n_events || !is_full)
         return;
     attention_update(t, s->n_frames);
     recogniser_cut(s);

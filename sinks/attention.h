@@ -45,7 +45,7 @@ struct attention {
     struct attention_token *tokens;
     uint32_t n_tokens;
     double logp;
-    bool is_broken; /* a network failed: no more of this utterance */
+    rill_error *fault; /* the sink's */
 };
 
 /* To the beginning of an utterance. */

@@ -11,7 +11,6 @@ void attention_restart(struct attention *t)
     t->cross[0].frames = t->cross[1].frames = 0;
     t->self[0].frames = t->self[1].frames = 0;
     t->logp = 0;
-    t->is_broken = false;
 }
 
 /* ---- caches ---- */
@@ -203,6 +202,7 @@ static rill_status tokens_find_all(struct attention *t, uint64_t frame, rill_err
     for (const uint32_t most = tokens_most(t); t->found[0] != t->eos && n < most;) {
         t->tokens[n++] = (struct attention_token) { frame, t->found[0], t->found_logp[0] };
         t->input[0] = t->found[0];
+        t->n_tokens = n;
         if (n < most)
             TRY(decoder_run(t, 1, err));
     }
@@ -225,9 +225,10 @@ static rill_status heard_remember(struct attention *t, rill_error *err)
 
 void attention_update(struct attention *t, uint64_t frame)
 {
-    if (!t->n_heard || t->is_broken)
+    if (!t->n_heard || t->fault->status != RILL_OK)
         return;
-    t->is_broken = heard_remember(t, NULL) != RILL_OK || tokens_find_all(t, frame, NULL) != RILL_OK;
+    const rill_status s = heard_remember(t, t->fault);
+    t->fault->status = s == RILL_OK ? tokens_find_all(t, frame, t->fault) : s;
 }
 
 void attention_step(struct attention *t, const float *x, uint64_t frame)

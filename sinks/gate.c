@@ -223,6 +223,8 @@ void gate_more(struct gate *g, rill_sink *s)
             *sink_event(s, e.kind) = e;
             return;
         }
+        if (rill_sink_fault(g->sink, &s->fault) != RILL_OK)
+            return;
         if (g->open &&
             (g->closing && g->fed >= (g->decided < g->n_in ? g->decided : g->n_in)
                  ? closing_step(g)

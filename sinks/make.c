@@ -92,6 +92,7 @@ static rill_status sink_make(rill_sink *s, rill_error *err)
                        s->port.name ? s->port.name : "", rill_type_name(s->port.type));
     TRY(opts_fill(s, err));
     TRY(s->kind->make(s, err));
+    TRY(rill_sink_fault(s, err));
     s->opts.tokens = s->opts.words = s->opts.ignore = s->opts.hotwords = s->opts.pieces =
         s->opts.lm = NULL;
     rill_sink_reset(s, 0);

@@ -83,14 +83,21 @@ void network_push(struct network *n, unsigned stream, unsigned input, const floa
     (void) status;
 }
 
-void network_run(struct network *n, unsigned n_streams)
+static void stream_stopped(struct network *n, unsigned i, rill_error *fault)
+{
+    if (fault->status == RILL_OK && rill_stream_fault(n->streams[i], fault) != RILL_OK)
+        err_prefix(fault, RILL_INVALID, "%.160s", n->file);
+    rill_stream_reset(n->streams[i]);
+}
+
+void network_run(struct network *n, unsigned n_streams, rill_error *fault)
 {
     rill_status ran[RILL_BEAM_MAX + 1];
     assert(n_streams <= RILL_BEAM_MAX + 1);
     rill_run_many(n->streams, n_streams, ran);
     for (unsigned i = 0; i < n_streams; i++)
         if (ran[i] == RILL_INVALID)
-            rill_stream_reset(n->streams[i]);
+            stream_stopped(n, i, fault);
 }
 
 void network_pull(struct network *n, unsigned stream, unsigned output, float *y)

@@ -29,9 +29,9 @@ void network_drop(struct network *n);
 void network_alone(struct network *n, bool alone);
 
 /* Push every input of n streams, a vector each; run them; pull every output, zeros of a stream that
- * stopped. Real-time safe. */
+ * stopped: fault says why, unless it says something already. Real-time safe. */
 void network_push(struct network *n, unsigned stream, unsigned input, const float *x);
-void network_run(struct network *n, unsigned n_streams);
+void network_run(struct network *n, unsigned n_streams, rill_error *fault);
 void network_pull(struct network *n, unsigned stream, unsigned output, float *y);
 
 /* The value of a key in its model's metadata, or NULL. */

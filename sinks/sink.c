@@ -110,21 +110,35 @@ static bool sink_work(rill_sink *s)
     if (events_wait(s))
         return true;
     events_clear(s);
-    if (s->kind->more)
+    if (s->kind->more && s->fault.status == RILL_OK)
         s->kind->more(s);
     return events_wait(s);
+}
+
+/* A network failed in the frame: the text ends with what was heard before. */
+static void text_end(rill_sink *s)
+{
+    if (s->n_events && s->events[s->n_events - 1].kind == RILL_EVENT_PARTIAL)
+        s->n_events--;
+    if (!s->n_events)
+        s->kind->finish(s);
+}
+
+static void frame_read(rill_sink *s, const float *x)
+{
+    s->kind->frame(s, x);
+    s->n_frames++;
+    if (s->fault.status != RILL_OK)
+        text_end(s);
 }
 
 rill_status rill_sink_push(rill_sink *s, const float *x, size_t n_frames, size_t *ret_taken)
 {
     size_t n = 0;
-    if (s->finished)
+    if (s->finished || s->fault.status != RILL_OK)
         return RILL_INVALID;
-    while (n < n_frames && !sink_work(s)) {
-        s->kind->frame(s, x + n * s->port.width);
-        s->n_frames++;
-        n++;
-    }
+    while (n < n_frames && !sink_work(s) && s->fault.status == RILL_OK)
+        frame_read(s, x + n++ * s->port.width);
     *ret_taken = n;
     return RILL_OK;
 }
@@ -132,11 +146,18 @@ rill_status rill_sink_push(rill_sink *s, const float *x, size_t n_frames, size_t
 rill_status rill_sink_next(rill_sink *s, rill_event *ret)
 {
     if (!sink_work(s))
-        return s->finished ? RILL_END : RILL_AGAIN;
+        return s->fault.status != RILL_OK ? RILL_INVALID : s->finished ? RILL_END : RILL_AGAIN;
     TRY(sized_check(&sized_event, ret, NULL));
     rill_event *e = &s->events[s->next_event++];
     event_bound(s, e);
     return sized_give(&sized_event, ret, e, NULL);
+}
+
+rill_status rill_sink_fault(const rill_sink *s, rill_error *reterr)
+{
+    if (s->fault.status != RILL_OK && reterr)
+        *reterr = s->fault;
+    return s->fault.status != RILL_OK ? RILL_INVALID : RILL_OK;
 }
 
 void rill_sink_alone(rill_sink *s, int alone)
@@ -147,7 +168,7 @@ void rill_sink_alone(rill_sink *s, int alone)
 
 void rill_sink_cut(rill_sink *s)
 {
-    if (s->finished || sink_work(s))
+    if (s->finished || sink_work(s) || s->fault.status != RILL_OK)
         return;
     if (s->kind->cut)
         s->kind->cut(s);
@@ -166,13 +187,15 @@ void rill_sink_finish(rill_sink *s)
     if (s->finished || sink_work(s))
         return;
     s->finished = true;
-    s->kind->finish(s);
+    if (s->fault.status == RILL_OK)
+        s->kind->finish(s);
 }
 
 void rill_sink_reset(rill_sink *s, uint64_t pos)
 {
     events_clear(s);
     s->finished = false;
+    s->fault.status = RILL_OK;
     s->base_pos = s->reported_pos = pos;
     s->end_pos = UINT64_MAX;
     s->n_frames = 0;

@@ -49,6 +49,7 @@ struct rill_sink {
     uint64_t reported_pos; /* no event that is moved before end_pos begins before this */
     uint32_t segment;
     bool finished;
+    rill_error fault; /* of the first network that failed; status OK: none did */
     unsigned n_events, next_event;
     rill_event events[SINK_EVENTS_MAX];
 };

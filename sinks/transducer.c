@@ -249,6 +249,7 @@ static rill_status make(rill_sink *s, rill_error *err)
     struct transducer *t = s->state = arena_new(&s->arena, struct transducer);
     if (!t)
         return sink_no_memory(err);
+    t->fault = &s->fault;
     t->max_symbols = s->opts.max_symbols ? s->opts.max_symbols : 1;
     t->r.scores = s->opts.scores ? s->opts.scores : RILL_SCORES_LOGITS;
     if (t->max_symbols > SINK_SYMBOLS_MAX)

@@ -58,6 +58,7 @@ struct transducer {
     struct transducer_expansion *expansions, *ranked; /* of all hypotheses, of one */
     float *logp;                                      /* [beam + 1][width] */
     float *decoded_first, *states_first;              /* at the beginning of a text */
+    rill_error *fault;                                /* the sink's */
 };
 
 /* One frame of the encoder. Stops early at max_tokens. */

@@ -57,7 +57,7 @@ void transducer_decode(struct transducer *t)
     for (uint32_t i = 0; i < t->r.n_hyps; i++)
         if (t->hyps[i].is_new)
             transducer_decoder_push(t, n++, &t->hyps[i]);
-    network_run(&t->decoder, n);
+    network_run(&t->decoder, n, t->fault);
     for (uint32_t i = 0; i < t->r.n_hyps; i++)
         if (t->hyps[i].is_new)
             decoder_pull(t, at++, &t->hyps[i]);
@@ -73,7 +73,7 @@ static void join(struct transducer *t, const float *x)
         network_push(&t->joiner, n, t->frame_input, x);
         network_push(&t->joiner, n++, t->decoded_input, t->hyps[i].decoded);
     }
-    network_run(&t->joiner, n);
+    network_run(&t->joiner, n, t->fault);
     for (uint32_t i = 0; i < t->r.n_hyps; i++) {
         float *logp = t->logp + (size_t) i * t->r.width;
         if (t->hyps[i].is_done)

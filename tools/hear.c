@@ -354,7 +354,7 @@ const rill_port *hear_port(const struct hear *h, rill_port_kind kind)
 
 /* ---- running ---- */
 
-static void events_tell(struct hear *h, const struct hear_ear *ear)
+static rill_status events_tell(struct hear *h, const struct hear_ear *ear, rill_error *err)
 {
     rill_event e = { .struct_bytes = sizeof e };
     while (rill_sink_next(ear->sink, &e) == RILL_OK) {
@@ -362,6 +362,7 @@ static void events_tell(struct hear *h, const struct hear_ear *ear)
         if (!ear->texts_only || e.kind == RILL_EVENT_PARTIAL || e.kind == RILL_EVENT_FINAL)
             h->calls.event(h->calls.arg, &e);
     }
+    return rill_sink_fault(ear->sink, err);
 }
 
 static rill_status ear_push(struct hear *h, const struct hear_ear *e, size_t n, rill_error *err)
@@ -371,7 +372,7 @@ static rill_status ear_push(struct hear *h, const struct hear_ear *e, size_t n, 
         rill_status s = rill_sink_push(e->sink, h->frames + at * width, n - at, &took);
         if (s != RILL_OK)
             return err_set(err, s, "an output is not read on");
-        events_tell(h, e);
+        TRY(events_tell(h, e, err));
     }
     return RILL_OK;
 }
@@ -468,12 +469,15 @@ rill_status hear_push(struct hear *h, const float *x, size_t n, rill_error *rete
     return RILL_OK;
 }
 
-static void ears_finish(struct hear *h)
+static rill_status ears_finish(struct hear *h, rill_error *err)
 {
+    rill_status s = RILL_OK;
     for (unsigned i = 0; i < h->n_ears; i++) {
         rill_sink_finish(h->ears[i].sink);
-        events_tell(h, &h->ears[i]);
+        const rill_status told = events_tell(h, &h->ears[i], s == RILL_OK ? err : NULL);
+        s = s == RILL_OK ? told : s;
     }
+    return s;
 }
 
 rill_status hear_finish(struct hear *h, rill_error *reterr)
@@ -485,7 +489,7 @@ rill_status hear_finish(struct hear *h, rill_error *reterr)
         TRY(part_run(h, k, reterr));
         TRY(outputs_pull(h, k, reterr));
     }
-    ears_finish(h);
+    TRY(ears_finish(h, reterr));
     return hear_check(h, h->n_samples - h->begun_at, reterr);
 }
 
@@ -493,7 +497,7 @@ void hear_break_off(struct hear *h)
 {
     for (unsigned i = 0; i < h->n_ears; i++)
         rill_sink_end(h->ears[i].sink, h->n_samples);
-    ears_finish(h);
+    ears_finish(h, NULL);
 }
 
 /* Behind the last frame that came: the pulse that failed gave none. */

@@ -656,6 +656,13 @@ static bool table_ended(struct lane *l)
     return true;
 }
 
+static enum lane_result lane_fault(struct lane *l)
+{
+    struct lane_rec r = { .kind = LANE_FAULT };
+    ring_write(&l->recs, &r, 1);
+    return LANE_ENDED;
+}
+
 /* The model's stream stopped: it goes on after its table of positions, or else the client gets an
  * error, and the lane ends. */
 static void step_fault(struct lane_step *t)
@@ -666,9 +673,7 @@ static void step_fault(struct lane_step *t)
     }
     if (table_ended(t->lane))
         return;
-    struct lane_rec r = { .kind = LANE_FAULT };
-    ring_write(&t->lane->recs, &r, 1);
-    *t->ret = LANE_ENDED;
+    *t->ret = lane_fault(t->lane);
 }
 
 void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret)
@@ -704,6 +709,9 @@ void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret)
         } else {
             step_starved(&steps[i], status[i]);
         }
+    for (size_t i = 0; i < n; i++)
+        if (lanes[i]->sinks.failed && ret[i] != LANE_ENDED)
+            ret[i] = lane_fault(lanes[i]);
 }
 
 size_t lane_batch(const struct lane_model *m, uint64_t shortest_pulse_us)

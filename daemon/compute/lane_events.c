@@ -109,10 +109,15 @@ static bool sink_step(struct lane *l, struct lane_sink *k, bool *ret_stalled)
         part_emit(l);
         return true;
     }
-    if (k->sink && rill_sink_next(k->sink, &e) == RILL_OK) {
-        if (event_wanted(l, k, e.kind))
-            event_emit(l, &e);
+    const rill_status next = k->sink ? rill_sink_next(k->sink, &e) : RILL_AGAIN;
+    if (next == RILL_OK && event_wanted(l, k, e.kind))
+        event_emit(l, &e);
+    if (next == RILL_OK)
         return true;
+    if (next == RILL_INVALID) {
+        l->sinks.failed = k->sink;
+        *ret_stalled = true;
+        return false;
     }
     if (rill_stream_pull(l->stream, k->port.port, l->pulled, 1, &n) != RILL_OK || !n)
         return false;

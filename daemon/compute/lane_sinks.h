@@ -37,6 +37,7 @@ struct lane_sinks {
     rill_event event;           /* which is being written in parts, */
     struct event_cursor cursor; /* up to here, */
     bool part_pending;          /* and not all of it */
+    const rill_sink *failed;    /* of which a network failed: the lane ends; NULL: none */
     bool finished;
 };
 

@@ -130,8 +130,11 @@ static void done_take(struct session *s)
 
 static void fault_take(struct session *s)
 {
-    rill_error err;
-    rill_stream_fault(s->lane->stream, &err);
+    rill_error err = { .text = "" };
+    if (s->lane->sinks.failed)
+        rill_sink_fault(s->lane->sinks.failed, &err);
+    else
+        rill_stream_fault(s->lane->stream, &err);
     events_flush(s, true);
     session_fail(s, RILL__CODE__MODEL_FAILED, err.text);
 }

@@ -161,6 +161,52 @@ static void bounds_check(const rill_plan *p)
     free(x.v);
 }
 
+/* ---- a network that fails ---- */
+
+static rill_status (*decoder_run)(struct open_net *, const struct open_value *, open_net_take,
+                                  void *, rill_error *);
+static unsigned runs_left;
+
+static rill_status run_or_fail(struct open_net *n, const struct open_value *in, open_net_take take,
+                               void *arg, rill_error *err)
+{
+    return runs_left-- ? decoder_run(n, in, take, arg, err)
+                       : err_set(err, RILL_INVALID, "%s: node 'x' failed", n->file);
+}
+
+/* What was heard before is final, then there is an error until reset. */
+static void fault_check(const rill_plan *p, unsigned n_runs)
+{
+    struct floats x = wav_read(source_path("tests/models/transducer/audio.wav"));
+    const rill_sink_opts o = opts_of(p);
+    rill_error err = { .text = "" };
+    rill_event v = { .struct_bytes = sizeof v };
+    uint64_t endpoint = 0;
+    rill_sink *s = sink_of(p, &o);
+    struct open_net *decoder = o.nets->decoder;
+    struct story whole = hear(p, s, x, 4000, &endpoint);
+    decoder_run = decoder->run;
+    decoder->run = run_or_fail;
+    runs_left = n_runs;
+    rill_sink_reset(s, 0);
+    struct story t = hear(p, s, x, 4000, &endpoint);
+    CHECK(finals_count(&t) == 1 && strcmp(t.text, whole.text) != 0 &&
+              !strncmp(t.text, whole.text, 20),
+          "%u runs:\n%snot\n%s", n_runs, t.text, whole.text);
+    CHECK(rill_sink_next(s, &v) == RILL_INVALID && rill_sink_fault(s, &err) == RILL_INVALID &&
+              !strcmp(err.text, "decoder_kv.onnx: node 'x' failed"),
+          "%s", err.text);
+    decoder->run = decoder_run;
+    rill_sink_reset(s, 0);
+    story_drop(&t);
+    t = hear(p, s, x, 4000, &endpoint);
+    CHECK(!strcmp(t.text, whole.text), "after a fault:\n%snot\n%s", t.text, whole.text);
+    story_drop(&t);
+    story_drop(&whole);
+    rill_sink_free(s);
+    free(x.v);
+}
+
 int main(void)
 {
     rill_error err = { 0 };
@@ -169,6 +215,8 @@ int main(void)
     if (p) {
         reference_check(p);
         bounds_check(p);
+        fault_check(p, 12);
+        fault_check(p, 14);
     }
     rill_plan_unref(p);
     return check_done();

@@ -361,11 +361,23 @@ static void folder_make(const char *folder, const char *conf_tail, const char *c
         copy_into(folder, files[0], own(files[1]));
 }
 
-static const char *const all_files[] = { "graph.nnef",   "graph.nnef",       "encoder.onnx",
-                                         "encoder.onnx", "decoder.onnx",     "decoder.onnx",
-                                         "joiner.onnx",  "joiner.onnx",      "tokens.txt",
-                                         "tokens.txt",   "wide.onnx",        "decoder_wide.onnx",
-                                         "few.onnx",     "decoder_few.onnx", NULL };
+static const char *const all_files[] = { "graph.nnef",
+                                         "graph.nnef",
+                                         "encoder.onnx",
+                                         "encoder.onnx",
+                                         "decoder.onnx",
+                                         "decoder.onnx",
+                                         "joiner.onnx",
+                                         "joiner.onnx",
+                                         "tokens.txt",
+                                         "tokens.txt",
+                                         "wide.onnx",
+                                         "decoder_wide.onnx",
+                                         "few.onnx",
+                                         "decoder_few.onnx",
+                                         "fails.onnx",
+                                         "decoder_fails.onnx",
+                                         NULL };
 
 static void refused(const char *conf_tail, bool at_open, const char *word)
 {
@@ -546,6 +558,63 @@ static void test_few_rows(void)
     rill_plan_unref(p);
 }
 
+/* Everything until it takes no more frames, of which it took so many. */
+static struct story story_until(rill_sink *s, const float *x, size_t n, size_t *ret_took)
+{
+    struct story t = { 0 };
+    size_t took = 0;
+    story_add(&t, "%s", "");
+    for (*ret_took = 0;
+         *ret_took < n && rill_sink_push(s, x + *ret_took * s->port.width, 1, &took) == RILL_OK;
+         *ret_took += took)
+        story_events(&t, s);
+    return t;
+}
+
+static void fault_check(rill_sink *s, const float *frames, size_t n)
+{
+    rill_error err = { .text = "" };
+    rill_event v = { .struct_bytes = sizeof v };
+    size_t took = 0;
+    CHECK(rill_sink_fault(s, &err) == RILL_OK, "%s", err.text);
+    struct story t = story_until(s, frames, n, &took);
+    CHECK(took > 10 && took < n && strstr(t.text, "final"), "after %zu frames: %s", took, t.text);
+    CHECK(rill_sink_push(s, frames, 1, &took) == RILL_INVALID &&
+              rill_sink_next(s, &v) == RILL_INVALID && rill_sink_fault(s, &err) == RILL_INVALID &&
+              strstr(err.text, "fails.onnx: ") &&
+              strstr(err.text, "'embedded' (Gather): index 99 is outside an axis of 17"),
+          "%s", err.text);
+    rill_sink_cut(s);
+    rill_sink_finish(s);
+    CHECK(rill_sink_next(s, &v) == RILL_INVALID, "after finish");
+    story_drop(&t);
+}
+
+/* A decoder that fails at one token: what was heard before is final, then there is an error until
+ * reset. */
+static void test_fault(const float *frames, size_t n)
+{
+    rill_error err = { 0 };
+    folder_make("fails", "decoder = fails.onnx\njoiner = joiner.onnx\ntokens = tokens.txt\n",
+                all_files);
+    rill_plan *p = folder_plan(test_path("fails", ""), &err);
+    for (uint32_t beam = 1; p && beam <= 4; beam += 3) {
+        rill_sink_opts o = { .struct_bytes = sizeof o };
+        rill_sink *s = NULL;
+        rill_sink_defaults(&o, p, 1, &err);
+        o.beam = beam;
+        o.rule1_ms = o.rule2_ms = o.rule3_ms = 0;
+        CHECK(rill_sink_new(&s, p, 1, &o, &err) == RILL_OK, "%s", err.text);
+        for (int again = 0; again < 2; again++) {
+            fault_check(s, frames, n);
+            rill_sink_reset(s, 0);
+        }
+        rill_sink_free(s);
+    }
+    CHECK(p, "%s", err.text);
+    rill_plan_unref(p);
+}
+
 /* Scores and frames that are no numbers are no harm. */
 static void test_odd_numbers(const float *frames, size_t n)
 {
@@ -605,6 +674,7 @@ int main(void)
     graph_refused("new_cached_*", "new_cached__", true, "both names have a *");
     graph_refused("\"cached_*", "\"cashed_*", true, "no input 'cashed_*'");
     test_few_rows();
+    test_fault(want.v, want.n / 24);
     test_odd_numbers(want.v, want.n / 24);
     rill_plan_unref(p);
     rill_model_free(m);

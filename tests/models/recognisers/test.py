@@ -397,6 +397,23 @@ def script_check(tmp):
             check("late %(mean).3f s, most %(most).3f s" % json.loads(heard)["late_s"] in said, "recognise.py, late: " + said)
 
 
+def failing_make(tmp):
+    """A transducer whose decoder fails at one token."""
+    path, own = tmp + "/fails", SOURCE + "/tests/models/transducer/"
+    os.mkdir(path)
+    for name in ("graph.nnef", "model.conf", "encoder.onnx", "joiner.onnx", "tokens.txt"):
+        shutil.copy(own + name, path)
+    shutil.copy(own + "decoder_fails.onnx", path + "/decoder.onnx")
+    return path
+
+
+def fault_check(*args):
+    """What was heard before a network failed is told, then which and why."""
+    code, said = run(RILL, *args)
+    check(code != 0 and "THE LA" in said and
+          re.search(r"decoder.onnx: run \d+: node 'embedded' \(Gather\): index 99 is outside an axis of 17", said), said)
+
+
 def daemon_check(tmp, plain):
     conf = tmp + "/rilld.conf"
     file_write(conf, "[daemon]\nsocket = %s/s\ncontrol_socket = %s/c\n[models]\nmodel_path = %s\npreload = zipformer2\ncheck_timeout_s = 300\n" % (tmp, tmp, tmp))
@@ -407,6 +424,8 @@ def daemon_check(tmp, plain):
         if " ready: " in line:
             break
     code, heard = run(RILL, "stream", "--socket", tmp + "/s", "-m", "zipformer2", WAV, "-")
+    fault_check("stream", "--socket", tmp + "/s", "-m", "fails", WAV, "-")
+    fault_check("stream", "--pace", "live", "--socket", tmp + "/s", "-m", "fails", WAV, "-")
     p.terminate()
     said += p.communicate()[1]
     words = plain.split()
@@ -427,5 +446,6 @@ with tempfile.TemporaryDirectory() as tmp:
     others_check(tmp)
     alone_check(tmp)
     script_check(tmp)
+    fault_check("transcribe", "-m", failing_make(tmp), WAV)
     daemon_check(tmp, ways_check(tmp))
 finish()

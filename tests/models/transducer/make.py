@@ -107,6 +107,19 @@ def make_decoder(path, rng, rows=len(NAMES), dim=DIM, context=CONTEXT, meta=True
            dict(context_size=context, vocab_size=rows) if meta else {})
 
 
+def make_failing(path, good, token):
+    """The decoder, but that what it looks up for one token in the middle is a row that there is none of."""
+    model = onnx.load(good)
+    rows = np.arange(len(NAMES), dtype=np.int64)
+    rows[token] = 99
+    look = next(n for n in model.graph.node if n.op_type == "Gather")
+    at = list(model.graph.node).index(look)
+    model.graph.initializer.append(numpy_helper.from_array(rows, "rows"))
+    model.graph.node.insert(at, helper.make_node("Gather", ["rows", look.input[1]], ["row"], name="row_of_token", axis=0))
+    model.graph.node[at + 1].input[1] = "row"
+    onnx.save(model, path)
+
+
 def make_joiner(path, rng, blank=6):
     n = Net(rng)
     n.add("Add", ["encoder_out", "decoder_out"], "sum")
@@ -221,6 +234,7 @@ def main():
     other = np.random.default_rng(SEED + 1)     # nets that do not go with the others
     make_decoder(folder / "decoder_wide.onnx", other, dim=32, context=3)
     make_decoder(folder / "decoder_few.onnx", other, rows=5, meta=False)
+    make_failing(folder / "decoder_fails.onnx", folder / "decoder.onnx", NAMES.index("RA"))
     (folder / "tokens.txt").write_text("".join(f"{w} {i}\n" for i, w in enumerate(NAMES)))
     audio = make_audio(rng)
     with wave.open(str(folder / "audio.wav"), "wb") as w:
