@@ -587,30 +587,45 @@ static void narrow_graph(struct graph *g, struct arena *a, struct dims *ds, enum
     graph_add_output(g, in[1]);
 }
 
+/* The graph written and read again; NULL: err says why. */
+static rill_model *written_read(const struct graph *g, bool onnx, rill_error *err)
+{
+    char file[sizeof folder + 8];
+    rill_model *m = NULL;
+    snprintf(file, sizeof file, "%s.onnx", folder);
+    const char *path = onnx ? file : folder;
+    return (onnx ? graph_write_onnx : graph_write_nnef)(g, path, err) == RILL_OK &&
+            rill_model_open(&m, path, err) == RILL_OK
+        ? m
+        : NULL;
+}
+
+static void written_drop(rill_model *m)
+{
+    char file[sizeof folder + 8];
+    snprintf(file, sizeof file, "%s.onnx", folder);
+    rill_model_free(m);
+    remove(file);
+    folder_remove();
+}
+
 static void narrow_test(enum dtype type, bool onnx)
 {
     struct arena a = { 0 };
     struct dims *ds = dims_new();
     struct graph g;
-    rill_model *m = NULL;
     rill_error err = { .text = "" };
-    char file[sizeof folder + 8];
     const struct tensor *in[1], *x[2], *y[2];
-    snprintf(file, sizeof file, "%s.onnx", folder);
     narrow_graph(&g, &a, ds, type);
     in[0] = g.wires[g.outputs[1]].fact.value;
-    bool read =
-        (onnx ? graph_write_onnx : graph_write_nnef)(&g, onnx ? file : folder, &err) == RILL_OK &&
-        rill_model_open(&m, onnx ? file : folder, &err) == RILL_OK &&
-        interp_run(&g, in, &a, x, &err) == RILL_OK &&
+    rill_model *m = written_read(&g, onnx, &err);
+    bool read = m && interp_run(&g, in, &a, x, &err) == RILL_OK &&
         interp_run(&m->typed.g, in, &a, y, &err) == RILL_OK;
     CHECK(read, "%s, %s: %s", dtype_name(type), onnx ? "onnx" : "nnef", err.text);
     for (int i = 0; read && i < 2; i++)
         CHECK(tensor_same(x[i], y[i]), "%s, %s: output %d differs", dtype_name(type),
               onnx ? "onnx" : "nnef", i);
-    rill_model_free(m);
-    remove(file);
-    folder_remove();
+    written_drop(m);
     dims_free(ds);
     arena_drop(&a);
 }
@@ -638,26 +653,19 @@ static void clash_test(bool onnx)
     struct arena a = { 0 };
     struct dims *ds = dims_new();
     struct graph g;
-    rill_model *m = NULL;
     rill_error err = { .text = "" };
-    char file[sizeof folder + 8];
     const struct tensor *in, *out[2];
-    snprintf(file, sizeof file, "%s.onnx", folder);
     clash_graph(&g, &a, ds);
     in = tensor_from_data(&a, DTYPE_F32, 1, (int64_t[]) { 3 }, x);
-    bool read =
-        (onnx ? graph_write_onnx : graph_write_nnef)(&g, onnx ? file : folder, &err) == RILL_OK &&
-        rill_model_open(&m, onnx ? file : folder, &err) == RILL_OK &&
-        interp_run(&m->typed.g, &in, &a, out, &err) == RILL_OK;
+    rill_model *m = written_read(&g, onnx, &err);
+    bool read = m && interp_run(&m->typed.g, &in, &a, out, &err) == RILL_OK;
     CHECK(read, "%s", err.text);
     for (int i = 0; read && i < 2; i++) {
         const char *is = m->typed.g.wires[m->typed.g.outputs[i]].name;
         CHECK(!strcmp(is, name[i]) && !memcmp(out[i]->data, y[i], sizeof y[i]), "output %d is '%s'",
               i, is);
     }
-    rill_model_free(m);
-    remove(file);
-    folder_remove();
+    written_drop(m);
     dims_free(ds);
     arena_drop(&a);
 }
