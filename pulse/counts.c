@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/counts.h"
-#include "engine/graph/edit.h"
 #include "engine/ops/attrs.h"
-#include "pulse/positions.h"
-
-struct counted {
-    struct edit *e;
-    struct positions ps; /* found once they are wanted */
-    bool tried, found;
-    struct arena scratch;
-    rill_error *err;
-};
+#include "pulse/placed_edit.h"
 
 /* The sum that a node is. */
 struct count {
@@ -42,25 +33,8 @@ static bool axes_of(const struct graph *g, const struct node *n, struct count *r
     return ret->query >= 0;
 }
 
-static rill_status positions_want(struct counted *c)
-{
-    const struct graph *g = c->e->g;
-    const struct dim *symbols[2];
-    unsigned n = 0;
-    if (c->tried)
-        return RILL_OK;
-    c->tried = true;
-    for (uint32_t i = 0; i < g->n_inputs; i++)
-        for (int k = 0; k < g->wires[g->inputs[i]].fact.rank; k++)
-            n = dim_symbols(g->wires[g->inputs[i]].fact.shape[k], symbols, n, 2);
-    const rill_status s =
-        n == 1 ? positions_find(&c->ps, g, symbols[0], &c->scratch, c->err) : RILL_UNSUPPORTED;
-    c->found = s == RILL_OK;
-    return s == RILL_NOMEM ? s : RILL_OK;
-}
-
 /* Whether the wire, of axes as q says, is 1 for keys up to the query's frame and 0 for others. */
-static bool is_triangle(struct counted *c, uint32_t wire, struct count *q)
+static bool is_triangle(struct placed_edit *c, uint32_t wire, struct count *q)
 {
     const struct position *at = &c->ps.of[wire];
     struct dims *ds = c->ps.dims;
@@ -81,7 +55,7 @@ static uint32_t sizes_put(struct graph *g, const struct fact *f)
 }
 
 /* Ones, as many as come out, in front of node `at`. */
-static rill_status ones_put(struct counted *c, uint32_t at, uint32_t *ret)
+static rill_status ones_put(struct placed_edit *c, uint32_t at, uint32_t *ret)
 {
     static const float one = 1;
     struct graph *g = c->e->g;
@@ -99,7 +73,7 @@ static rill_status ones_put(struct counted *c, uint32_t at, uint32_t *ret)
         : no_memory(c->err);
 }
 
-static rill_status count_put(struct counted *c, uint32_t at, const struct count *q)
+static rill_status count_put(struct placed_edit *c, uint32_t at, const struct count *q)
 {
     struct graph *g = c->e->g;
     const struct op *op = op_by_id(OP_CUMSUM);
@@ -118,13 +92,13 @@ static rill_status count_put(struct counted *c, uint32_t at, const struct count 
     return RILL_OK;
 }
 
-static rill_status node_look(struct counted *c, uint32_t at)
+static rill_status node_look(struct placed_edit *c, uint32_t at)
 {
     const struct node *n = &c->e->g->nodes[at];
     struct count q;
     if (!node_is(n, OP_REDUCE_SUM) || !axes_of(c->e->g, n, &q))
         return RILL_OK;
-    TRY(positions_want(c));
+    TRY(placed_edit_want(c));
     return c->found && n->in[0] < c->e->n_wires && is_triangle(c, n->in[0], &q)
         ? count_put(c, at, &q)
         : RILL_OK;
@@ -132,14 +106,5 @@ static rill_status node_look(struct counted *c, uint32_t at)
 
 rill_status graph_with_masks_counted(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
-    struct edit e;
-    struct counted c = { .e = &e, .err = reterr };
-    TRY(edit_begin(&e, ret, g, reterr));
-    rill_status s = RILL_OK;
-    for (uint32_t i = 0; s == RILL_OK && i < e.n_nodes; i++)
-        s = node_look(&c, i);
-    if (c.tried)
-        positions_drop(&c.ps);
-    arena_drop(&c.scratch);
-    return s == RILL_OK ? edit_end(&e, reterr) : s;
+    return graph_edit_placed(ret, g, node_look, reterr);
 }

@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/cut_tables.h"
-#include "engine/graph/edit.h"
 #include "engine/ops/attrs.h"
-#include "pulse/positions.h"
+#include "pulse/placed_edit.h"
 
 #include <string.h>
-
-struct tables {
-    struct edit *e;
-    const struct dim *symbol;
-    struct positions ps; /* found once they are wanted */
-    bool tried, found;
-    struct arena scratch;
-    rill_error *err;
-};
 
 /* A table, and the first row that is read of it, which depends on the length. */
 struct cut {
@@ -55,27 +45,9 @@ static bool cut_of(const struct graph *g, const struct node *n, struct cut *ret)
     return dim_has_symbol(ret->from);
 }
 
-static rill_status positions_want(struct tables *c)
-{
-    const struct graph *g = c->e->g;
-    const struct dim *symbols[2];
-    unsigned n = 0;
-    if (c->tried)
-        return RILL_OK;
-    c->tried = true;
-    for (uint32_t i = 0; i < g->n_inputs; i++)
-        for (int k = 0; k < g->wires[g->inputs[i]].fact.rank; k++)
-            n = dim_symbols(g->wires[g->inputs[i]].fact.shape[k], symbols, n, 2);
-    c->symbol = n == 1 ? symbols[0] : NULL;
-    const rill_status s =
-        n == 1 ? positions_find(&c->ps, g, c->symbol, &c->scratch, c->err) : RILL_UNSUPPORTED;
-    c->found = s == RILL_OK;
-    return s == RILL_NOMEM ? s : RILL_OK;
-}
-
 /* Whether e, a sum of coordinates of a wire of fact f, is nowhere below 0: it is not where each of
  * those that take from it is the last. */
-static bool nowhere_negative(const struct tables *c, const struct dim *e, const struct fact *f)
+static bool nowhere_negative(const struct placed_edit *c, const struct dim *e, const struct fact *f)
 {
     struct dims *ds = c->ps.dims;
     for (int k = 0; k < f->rank; k++) {
@@ -91,7 +63,7 @@ static bool nowhere_negative(const struct tables *c, const struct dim *e, const 
 }
 
 /* How many rows are cut out of a table that is long enough. */
-static const struct dim *rows_of(const struct tables *c, const struct dim *rows)
+static const struct dim *rows_of(const struct placed_edit *c, const struct dim *rows)
 {
     const struct dim_parts x = dim_parts(rows);
     for (unsigned i = 0; x.form == DIM_FORM_MOST && x.n == 2 && i < 2; i++)
@@ -101,7 +73,7 @@ static const struct dim *rows_of(const struct tables *c, const struct dim *rows)
 }
 
 /* Whether all that it reads lies in what is cut out. */
-static bool reads_inside(const struct tables *c, uint32_t index, const struct cut *q)
+static bool reads_inside(const struct placed_edit *c, uint32_t index, const struct cut *q)
 {
     const struct position *at = &c->ps.of[index];
     const struct fact *f = &c->e->g->wires[index].fact;
@@ -112,7 +84,8 @@ static bool reads_inside(const struct tables *c, uint32_t index, const struct cu
 }
 
 /* index + from, in front of node `at`. */
-static rill_status index_put(struct tables *c, uint32_t at, const struct dim *from, uint32_t *ret)
+static rill_status index_put(struct placed_edit *c, uint32_t at, const struct dim *from,
+                             uint32_t *ret)
 {
     struct graph *g = c->e->g;
     const struct op *op = op_by_id(OP_ADD);
@@ -158,7 +131,7 @@ static const struct tensor *table_turned(struct arena *a, const struct tensor *x
     return y;
 }
 
-static rill_status turned_put(struct tables *c, const struct cut *q, uint32_t *ret)
+static rill_status turned_put(struct placed_edit *c, const struct cut *q, uint32_t *ret)
 {
     struct graph *g = c->e->g;
     *ret = q->table;
@@ -170,12 +143,12 @@ static rill_status turned_put(struct tables *c, const struct cut *q, uint32_t *r
     return *ret != WIRE_NONE ? RILL_OK : err_set(c->err, RILL_NOMEM, "out of memory");
 }
 
-static rill_status node_look(struct tables *c, uint32_t at)
+static rill_status node_look(struct placed_edit *c, uint32_t at)
 {
     struct cut q;
     if (!cut_of(c->e->g, &c->e->g->nodes[at], &q))
         return RILL_OK;
-    TRY(positions_want(c));
+    TRY(placed_edit_want(c));
     uint32_t in[2] = { q.table, c->e->g->nodes[at].in[1] };
     if (!c->found || in[1] >= c->e->n_wires || !reads_inside(c, in[1], &q))
         return RILL_OK;
@@ -186,14 +159,5 @@ static rill_status node_look(struct tables *c, uint32_t at)
 
 rill_status graph_with_tables_whole(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
-    struct edit e;
-    struct tables c = { .e = &e, .err = reterr };
-    TRY(edit_begin(&e, ret, g, reterr));
-    rill_status s = RILL_OK;
-    for (uint32_t i = 0; s == RILL_OK && i < e.n_nodes; i++)
-        s = node_look(&c, i);
-    if (c.tried)
-        positions_drop(&c.ps);
-    arena_drop(&c.scratch);
-    return s == RILL_OK ? edit_end(&e, reterr) : s;
+    return graph_edit_placed(ret, g, node_look, reterr);
 }

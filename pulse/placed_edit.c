@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/placed_edit.h"
+
+rill_status placed_edit_want(struct placed_edit *c)
+{
+    const struct graph *g = c->e->g;
+    const struct dim *symbols[2];
+    unsigned n = 0;
+    if (c->tried)
+        return RILL_OK;
+    c->tried = true;
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        for (int k = 0; k < g->wires[g->inputs[i]].fact.rank; k++)
+            n = dim_symbols(g->wires[g->inputs[i]].fact.shape[k], symbols, n, 2);
+    c->symbol = n == 1 ? symbols[0] : NULL;
+    const rill_status s =
+        n == 1 ? positions_find(&c->ps, g, c->symbol, &c->scratch, c->err) : RILL_UNSUPPORTED;
+    c->found = s == RILL_OK;
+    return s == RILL_NOMEM ? s : RILL_OK;
+}
+
+rill_status graph_edit_placed(struct graph *ret, const struct graph *g,
+                              rill_status (*look)(struct placed_edit *c, uint32_t node),
+                              rill_error *reterr)
+{
+    struct edit e;
+    struct placed_edit c = { .e = &e, .err = reterr };
+    TRY(edit_begin(&e, ret, g, reterr));
+    rill_status s = RILL_OK;
+    for (uint32_t i = 0; s == RILL_OK && i < e.n_nodes; i++)
+        s = look(&c, i);
+    if (c.tried)
+        positions_drop(&c.ps);
+    arena_drop(&c.scratch);
+    return s == RILL_OK ? edit_end(&e, reterr) : s;
+}
