@@ -506,7 +506,7 @@ static size_t number_shared(const char *in, size_t n_in, const char *out, size_t
     return n + (n + 1 < n_in && (before == '_' || before == '.') && out[n_out - n - 1] == before);
 }
 
-static bool names_pair(const char *in, const char *out)
+bool step_names_pair(const char *in, const char *out)
 {
     const size_t n_in = strlen(in), n_out = strlen(out), n = number_shared(in, n_in, out, n_out);
     return names_pair_within(in, out) || names_pair_by(in, n_in, out, n_out) ||
@@ -533,6 +533,17 @@ static bool facts_agree(const struct step_decl *d, const struct fact *in, const 
     return axis == -1 || (name && symbols_have(&d->grows, name));
 }
 
+/* The file, one of `rill convert --pulse`, says that a pulse of the stream goes in there. */
+static bool is_said_to_stream(const struct graph *g, const char *in)
+{
+    static const char front[] = "rill.input.";
+    const size_t n = sizeof front - 1;
+    for (uint32_t i = 0; i < g->n_meta; i++)
+        if (!strncmp(g->meta[i].key, front, n) && !strcmp(g->meta[i].key + n, in))
+            return true;
+    return false;
+}
+
 /* Pairs by name; with facts of the wires, those that agree. An output is the next value of one. */
 static rill_status pairs_list(struct step_decl *ret, const struct graph *g,
                               const struct fact *facts, rill_error *err)
@@ -543,7 +554,7 @@ static rill_status pairs_list(struct step_decl *ret, const struct graph *g,
     for (uint32_t i = 0; i < g->n_inputs; i++)
         for (uint32_t k = 0; k < g->n_outputs; k++) {
             const char *in = g->wires[g->inputs[i]].name, *out = g->wires[g->outputs[k]].name;
-            if (taken[k] || !names_pair(in, out) ||
+            if (taken[k] || !step_names_pair(in, out) || is_said_to_stream(g, in) ||
                 (facts && !facts_agree(ret, &facts[g->inputs[i]], &facts[g->outputs[k]])))
                 continue;
             in = arena_string(&ret->arena, in);

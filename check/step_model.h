@@ -57,6 +57,9 @@ struct step_shape *step_decl_add_shape(struct step_decl *d, const char *name);
 bool step_decl_add_const(struct step_decl *d, const char *name, double value);
 bool step_decl_add_state(struct step_decl *d, const char *in, const char *out);
 
+/* Whether names tell that an output is the next value of an input. */
+bool step_names_pair(const char *in, const char *out);
+
 /* Adds the states that the file's ports tell by their names (cached_x and new_cached_x, past_x and
  * present_x, h and hn ...), where type and shape of both are the same and an input is left beside
  * them; else nothing. Symbols in shapes of such inputs do not count time: they are 1 wherever they

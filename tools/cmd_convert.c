@@ -59,6 +59,23 @@ static void pulsed_print(const struct pgraph *p, const char *const *names)
     putchar('\n');
 }
 
+/* In a text nothing but names tells the ports of the stream from those of states. */
+static rill_status steps_check(const struct pgraph *p, const char *const *names, rill_error *err)
+{
+    const struct graph *g = &p->g;
+    for (uint32_t i = 0; i < g->n_inputs - p->has_clock; i++)
+        for (uint32_t k = 0; k < g->n_outputs; k++) {
+            const struct wire *in = &g->wires[g->inputs[i]], *out = &g->wires[g->outputs[k]];
+            if (step_names_pair(in->name, names[k]) && fact_same(&in->fact, &out->fact))
+                return err_set(err, RILL_UNSUPPORTED,
+                               "input '%.80s' and output '%.80s' would be read as a state and its "
+                               "next value: write a .onnx file, which says that they are none, or "
+                               "call one otherwise",
+                               in->name, names[k]);
+        }
+    return RILL_OK;
+}
+
 /* The pulsed graph as steps. */
 static rill_status write_pulsed(rill_model *m, uint32_t pulse, const char *to, rill_error *err)
 {
@@ -73,6 +90,8 @@ static rill_status write_pulsed(rill_model *m, uint32_t pulse, const char *to, r
         s = err_set(err, RILL_UNSUPPORTED,
                     "the model has no time axis: it is one step as it stands, which --stage typed "
                     "writes");
+    if (s == RILL_OK && !opts.standard)
+        s = steps_check(&plan.pgraph, plan.output_names, err);
     if (s == RILL_OK)
         s = mgraph_from_pgraph(&steps, &plan.pgraph, &opts, &plan.arena, err);
     if (s == RILL_OK)

@@ -185,6 +185,7 @@ struct outer {
     const struct steps_opts *opts;
     uint32_t ticks, length; /* the clock's two numbers, i64[]; WIRE_NONE: there is no clock */
     uint32_t clock;
+    const char **names; /* of the outputs, then of states' inputs, then of the clock */
 };
 
 static uint32_t size_lower(struct outer *o, const struct dim *d);
@@ -276,11 +277,16 @@ static uint32_t clock_numbers(struct outer *o)
     return lower_op(l, OP_CONCAT, &front, 1, part, 1 + o->p->n_lengths);
 }
 
+static const char *clock_name(const struct outer *o)
+{
+    return o->names[o->l.src->n_outputs + o->l.src->n_states];
+}
+
 static void clock_add(struct outer *o)
 {
     struct lower *l = &o->l;
     const struct fact f = { .type = DTYPE_I64, .rank = 1, .shape = { dim_int(l->dst->dims, 2) } };
-    o->clock = graph_add_input(l->dst, "clock", &f);
+    o->clock = graph_add_input(l->dst, clock_name(o), &f);
     if (o->clock == WIRE_NONE)
         lower_fail(l, RILL_NOMEM);
     o->ticks = lower_gather(l, o->clock, lower_int(l, 0), 0);
@@ -333,6 +339,76 @@ static bool needs_clock(const struct pgraph *p)
     return needs;
 }
 
+/* The output with the next value of an input is called so. */
+static const char *new_name(const struct lower *l, const char *name)
+{
+    return arena_printf(l->arena, "new_%s", name);
+}
+
+static bool name_is_among(const char *name, const char *const *list, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!strcmp(list[i], name))
+            return true;
+    return false;
+}
+
+/* Of an input of the stream or one of the first n names. */
+static bool name_is_taken(const struct outer *o, const char *name, uint32_t n)
+{
+    const struct graph *src = o->l.src;
+    for (uint32_t i = 0; i < src->n_inputs - o->p->has_clock; i++)
+        if (!strcmp(src->wires[src->inputs[i]].name, name))
+            return true;
+    return name_is_among(name, o->names, n);
+}
+
+/* Outputs keep theirs, or count where it is taken. */
+static bool outputs_name(struct outer *o)
+{
+    const struct graph *src = o->l.src;
+    for (uint32_t i = 0; i < src->n_outputs; i++) {
+        const char *name =
+            o->opts->output_names ? o->opts->output_names[i] : src->wires[src->outputs[i]].name;
+        o->names[i] = name;
+        for (unsigned k = 2; o->names[i] && name_is_taken(o, o->names[i], i); k++)
+            o->names[i] = arena_printf(o->l.arena, "%s_%u", name, k);
+        if (!o->names[i])
+            return false;
+    }
+    return true;
+}
+
+/* What goes on steps over names of ports, and over those whose new_ is one. */
+static bool states_name(struct outer *o)
+{
+    const uint32_t first = o->l.src->n_outputs, n = first + o->l.src->n_states;
+    unsigned k = 0;
+    for (uint32_t i = first; i <= n; i++) {
+        const char *next;
+        k = i == n ? 1 : k;
+        do {
+            o->names[i] = i == n && k == 1
+                ? "clock"
+                : arena_printf(o->l.arena, i == n ? "clock_%u" : "cached_%u", k);
+            next = o->names[i] ? new_name(&o->l, o->names[i]) : NULL;
+            k++;
+        } while (next && (name_is_taken(o, o->names[i], i) || name_is_taken(o, next, first)));
+        if (!next)
+            return false;
+    }
+    return true;
+}
+
+static rill_status ports_name(struct outer *o)
+{
+    const struct graph *src = o->l.src;
+    o->names = arena_array(o->l.arena, const char *, (size_t) src->n_outputs + src->n_states + 1u);
+    return o->names && outputs_name(o) && states_name(o)
+        ? RILL_OK
+        : err_set(o->l.err, RILL_NOMEM, "out of memory");
+}
+
 static rill_status inputs_add(struct outer *o)
 {
     struct lower *l = &o->l;
@@ -343,7 +419,7 @@ static rill_status inputs_add(struct outer *o)
         TRY(port_meta(o, "input", w->name, &o->p->inputs[i]));
     }
     for (uint32_t i = 0; i < src->n_states; i++)
-        l->map[src->states[i].in] = graph_add_input(l->dst, arena_printf(l->arena, "cached_%u", i),
+        l->map[src->states[i].in] = graph_add_input(l->dst, o->names[src->n_outputs + i],
                                                     &src->wires[src->states[i].in].fact);
     if (needs_clock(o->p))
         clock_add(o);
@@ -362,22 +438,6 @@ static rill_status states_begin(struct outer *o)
         l->map[s->in] = lower_where(l, first, lower_const(l, s->init), l->map[s->in]);
     }
     return l->status;
-}
-
-/* The name, or one like it that no input and no output has. */
-static const char *name_unused(const struct lower *l, const char *name)
-{
-    const struct graph *g = l->dst;
-    const char *free_one = name;
-    for (unsigned k = 2, taken = 1; taken && free_one; k++) {
-        taken = 0;
-        for (uint32_t i = 0; i < g->n_inputs; i++)
-            taken |= !strcmp(g->wires[g->inputs[i]].name, free_one);
-        for (uint32_t i = 0; i < g->n_outputs; i++)
-            taken |= !strcmp(g->wires[g->outputs[i]].name, free_one);
-        free_one = taken ? arena_printf(l->arena, "%s_%u", name, k) : free_one;
-    }
-    return free_one;
 }
 
 /* An output of that name: the wire itself, where it is nobody else's. */
@@ -402,18 +462,15 @@ static rill_status outputs_add(struct outer *o)
     struct lower *l = &o->l;
     const struct graph *src = l->src;
     for (uint32_t i = 0; i < src->n_outputs; i++) {
-        const char *name =
-            o->opts->output_names ? o->opts->output_names[i] : src->wires[src->outputs[i]].name;
-        if (!(name = name_unused(l, name)))
-            return err_set(l->err, RILL_NOMEM, "out of memory");
-        TRY(output_add(l, l->map[src->outputs[i]], name));
-        TRY(port_meta(o, "output", name, &o->p->outputs[i]));
+        TRY(output_add(l, l->map[src->outputs[i]], o->names[i]));
+        TRY(port_meta(o, "output", o->names[i], &o->p->outputs[i]));
     }
     for (uint32_t i = 0; i < src->n_states; i++)
-        TRY(output_add(l, l->map[src->states[i].out], arena_printf(l->arena, "new_cached_%u", i)));
+        TRY(output_add(l, l->map[src->states[i].out], new_name(l, o->names[src->n_outputs + i])));
     if (o->clock == WIRE_NONE)
         return RILL_OK;
-    return output_add(l, lower_2(l, OP_ADD, o->clock, lower_ints(l, tick, 2)), "new_clock");
+    return output_add(l, lower_2(l, OP_ADD, o->clock, lower_ints(l, tick, 2)),
+                      new_name(l, clock_name(o)));
 }
 
 rill_status mgraph_from_pgraph(struct mgraph *ret, const struct pgraph *p,
@@ -438,6 +495,7 @@ rill_status mgraph_from_pgraph(struct mgraph *ret, const struct pgraph *p,
     memset(o.l.place, 0xff, sizeof o.l.place);
     if (p->symbol)
         TRY(meta_add(&o, "rill.pulse", arena_printf(a, "%lld", (long long) p->pulse)));
+    TRY(ports_name(&o));
     TRY(inputs_add(&o));
     TRY(states_begin(&o));
     TRY(graph_lower(&o.l));

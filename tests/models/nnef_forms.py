@@ -6,10 +6,12 @@ written as loops, models within models, states, blocks of 4 bits, norms and pool
 import math
 import os
 import struct
+import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from nnef_case import ROLL, TRACT, archive, dat, finish, floats, graph, rolled, run  # noqa: E402
+from nnef_case import RILL, ROLL, TRACT, archive, check, dat, finish, floats, graph, npz, rolled, run  # noqa: E402
 
 
 def zero_point(zero, scale, bits=8, signed="false"):
@@ -315,8 +317,41 @@ def grid():
     run("another grid", text.replace("align", "mode = 'bicubic', align"), {}, {}, tract=True, refused="'bicubic' is not supported")
 
 
+def converted(model, out, *options):
+    return subprocess.run([RILL, "convert", model, out, *options], capture_output=True, text=True, check=False)
+
+
+def steps_named():
+    """Ports that are called as states and clocks are: those step over them, and are found again."""
+    x = rolled(12)
+    y = [x[t] + 10 * (x[t - 1] if t else 0) + 100 * (x[t - 2] if t > 1 else 0) for t in range(12)]
+    for ins, out, ends in (("x", "y", ("", ".onnx")), ("x", "new_cached_0", ("", ".onnx")), ("x", "new_clock", ("", ".onnx")),
+                           ("cached_0", "y", ("", ".onnx")), ("clock", "y", ("", ".onnx")), ("clock", "new_cached_0", ("", ".onnx")),
+                           ("clock_2", "new_clock", ("", ".onnx")), ("cached_0", "new_cached_0", (".onnx",)), ("x", "new_x", (".onnx",))):
+        text = graph(f"{ins} = external<scalar>(shape = [1, 1, S]);"
+                     f"{out} = conv({ins}, [[[100.0, 10.0, 1.0]]], padding = [(2, 0)]);", ins, out)
+        with tempfile.TemporaryDirectory() as root:
+            model = os.path.join(root, "graph.nnef")
+            with open(model, "w", encoding="utf-8") as f:
+                f.write("version 1.0;\n" + text)
+            npz(os.path.join(root, "in.npz"), {ins: ("f", (3, 1, 1, 4), x)})
+            npz(os.path.join(root, "ref.npz"), {out: ("f", (3, 1, 1, 4), y)})
+            for end in ("", ".onnx"):
+                to = os.path.join(root, "steps" + end)
+                done = converted(root, to, "--pulse", "4", "--state", "none")
+                if end not in ends:
+                    check(done.returncode == 3 and f"'{ins}'" in done.stderr and f"'{out}'" in done.stderr and not os.path.exists(to),
+                          f"steps of {ins}, {out}: {done.stderr or 'written'}")
+                    continue
+                r = subprocess.run([RILL, "run", to, "-n", "3", "-i", os.path.join(root, "in.npz"), "--compare",
+                                    os.path.join(root, "ref.npz")], capture_output=True, text=True, check=False)
+                check(done.returncode == 0 and r.returncode == 0 and "1 passed, 0 failed" in r.stdout,
+                      f"steps{end} of {ins}, {out}: {done.stderr}{r.stdout}{r.stderr}")
+
+
 quantised()
 lists()
 formulas()
 dialect()
+steps_named()
 finish()
