@@ -214,12 +214,29 @@ static rill_status asserts_check(struct transforming *r, const rill_model_opts *
 
 /* ---- the transforms ---- */
 
+/* The name of a symbol, of one that the model has or of a new one. */
+static rill_status symbol_check(struct transforming *r, const struct spec *s,
+                                const struct spec_arg *a, const char *name)
+{
+    const struct dim *list[SYMBOLS_MAX];
+    const unsigned n = graph_symbols(&r->g.g, list, 0, SYMBOLS_MAX);
+    bool has = dim_is_name(name);
+    for (unsigned i = 0; i < n && !has; i++)
+        has = !strcmp(dim_name(list[i]), name);
+    return has ? RILL_OK
+               : transform_fail(r, s, a->column,
+                                "'%.40s' is no symbol, which is a letter or _ and then letters, "
+                                "digits, _ and .",
+                                name);
+}
+
 static rill_status do_set_symbols(struct transforming *r, const struct spec *s)
 {
     for (unsigned i = 0; i < s->n_args; i++) {
         const struct spec_arg *a = &s->arg[i];
         if (!a->key)
             return transform_fail(r, s, a->column, "expected SYMBOL: value");
+        TRY(symbol_check(r, s, a, a->key));
         rill_status status = symbol_set(r, a->key, a->value);
         r->is_placed = status != RILL_OK;
         if (r->is_placed)
@@ -339,6 +356,7 @@ static rill_status window_read(struct transforming *r, const struct spec *s, str
     TRY(number_read(r, s, given[SIZE], &w->size));
     TRY(number_read(r, s, given[HOP], &w->hop));
     TRY(given[AXIS] ? number_read(r, s, given[AXIS], &axis) : RILL_OK);
+    TRY(given[SYMBOL] ? symbol_check(r, s, given[SYMBOL], given[SYMBOL]->value) : RILL_OK);
     w->axis = (int) axis;
     w->input = given[INPUT]->value;
     w->symbol = given[SYMBOL] ? given[SYMBOL]->value : r->time.name;
@@ -363,6 +381,7 @@ static rill_status do_pulse(struct transforming *r, const struct spec *s)
         const struct spec_arg *a = &s->arg[i];
         char *end = NULL;
         if (a->key && !strcmp(a->key, "symbol")) {
+            TRY(symbol_check(r, s, a, a->value));
             r->time.name = a->value;
             continue;
         }

@@ -146,5 +146,7 @@ bool dims_allow(const struct dims *ds, const struct dim *symbol, int64_t v);
 /* Printed forms parse back to the same pointer. */
 rill_status dim_parse(struct dims *ds, const char *text, const struct dim **ret,
                       rill_error *reterr);
+/* Whether text is the name of one symbol, without quotes. */
+bool dim_is_name(const char *text);
 int dim_print(const struct dim *d, char *buf, size_t cap); /* as snprintf */
 #endif

@@ -110,6 +110,11 @@ static size_t name_length(const char *s)
     return n;
 }
 
+bool dim_is_name(const char *text)
+{
+    return letter_length(text) > 0 && text[name_length(text)] == '\0';
+}
+
 static const struct {
     const char *name;
     enum dim_kind kind;
