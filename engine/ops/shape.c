@@ -571,6 +571,14 @@ static const struct dim *dim_of_value(struct infer *c, const struct tensor *t)
                                 : dim_int(c->dims, tensor_get_i64(t, t->data, 0));
 }
 
+/* The whole number from which on as many are counted by a whole step to a whole end. */
+static const struct dim *start_of_value(struct infer *c, const struct tensor *t, bool down)
+{
+    const double v = t->type == DTYPE_DIM ? 0 : tensor_get_f64(t, t->data, 0);
+    return !dtype_is_float(t->type) ? dim_of_value(c, t)
+                                    : dim_int(c->dims, (int64_t) (down ? ceil(v) : floor(v)));
+}
+
 /* A size or a whole number. */
 static bool is_whole(const struct tensor *t)
 {
@@ -598,13 +606,14 @@ static rill_status range_infer(struct infer *c)
     }
     const struct dim *n;
     if (symbolic) {
-        const struct dim *step = dim_of_value(c, v[2]),
-                         *span = dim_sub(c->dims, dim_of_value(c, v[1]), dim_of_value(c, v[0]));
+        const struct dim *step = dim_of_value(c, v[2]);
+        if (!is_whole(v[1]) || !is_whole(v[2]))
+            return infer_fail(c, "a symbolic range wants a whole end and whole steps");
         if (!dim_is_const(step) || dim_value(step) == 0 || dim_value(step) < -INT32_MAX)
             return infer_fail(c, "a symbolic range wants a constant step that is not 0");
-        if (!is_whole(v[0]) || !is_whole(v[1]) || !is_whole(v[2]))
-            return infer_fail(c, "a symbolic range wants whole numbers");
         int64_t by = dim_value(step);
+        const struct dim *span =
+            dim_sub(c->dims, dim_of_value(c, v[1]), start_of_value(c, v[0], by < 0));
         span = by < 0 ? dim_mul_int(c->dims, span, -1) : span;
         n = dim_max(c->dims, dim_int(c->dims, 0),
                     dim_div_ceil_int(c->dims, span, by < 0 ? -by : by));

@@ -5,6 +5,8 @@
 #include "engine/ops/attrs.h"
 #include "engine/ops/resize.h"
 
+#include <math.h>
+
 #define LIST_MAX 16
 #define DEPTH_MAX 32
 #define NUM_MAX 16777216.0 /* products with a size are still whole numbers of f32 */
@@ -357,14 +359,53 @@ rill_status float_size_blame(const struct graph *g, uint32_t wire, const struct 
                    t.stop->name, t.stop->op->name, t.factor, reader->name, reader->op->name);
 }
 
+/* One number that is known, as a fraction. */
+static bool number_known(const struct graph *g, uint32_t wire, double *ret)
+{
+    const struct tensor *v = wire == WIRE_NONE ? NULL : g->wires[wire].fact.value;
+    const bool is = v && v->type != DTYPE_DIM && tensor_count(v) == 1;
+    *ret = is ? tensor_get_f64(v, v->data, 0) : 0;
+    return is;
+}
+
+/* The end of a Range that is no whole number, by whole steps, as the whole one that gives as many
+ * numbers. NULL: that cannot be said, or there is no memory. */
+static const struct tensor *range_end(const struct graph *g, const uint32_t *in, struct arena *a)
+{
+    struct trace t = { .g = g, .ds = g->dims };
+    struct sizes s;
+    struct tensor shape, *v;
+    int64_t p, q;
+    double step, first = 0;
+    if (!number_known(g, in[2], &step) || step != floor(step) || step == 0 ||
+        !trace_wire(&t, in[1], &s) || !s.symbolic || s.n != 1)
+        return NULL;
+    number_known(g, in[0], &first); /* a size is whole */
+    first -= step < 0 ? ceil(first) : floor(first);
+    if (!ratio_of(first, &p, &q))
+        return NULL;
+    struct sizes start = { .n = 1, .num = { dim_int(t.ds, p) }, .den = q };
+    if (!joined(&t, &s, &start, dim_sub) || !fact_to_tensor(&g->wires[in[1]].fact, &shape) ||
+        !(v = tensor_new(a, DTYPE_DIM, shape.rank, shape.dim)))
+        return NULL;
+    if (step < 0)
+        floored(&t, &s);
+    else
+        ceiled(&t, &s);
+    *(const struct dim **) v->data = s.num[0];
+    return v;
+}
+
 rill_status float_size_range(struct graph *g, const struct node *n, uint32_t *in,
                              rill_error *reterr)
 {
     for (unsigned i = 0; node_is(n, OP_RANGE) && i < n->n_in; i++) {
-        bool whole;
+        bool whole = false;
         const struct tensor *v = float_size(g, in[i], g->arena, &whole);
+        if (v && !whole)
+            v = i == 1 ? range_end(g, in, g->arena) : NULL;
         TRY(dims_status(g->dims, reterr));
-        if (v && whole && (in[i] = graph_add_const(g, n->name, v)) == WIRE_NONE)
+        if (v && (in[i] = graph_add_const(g, n->name, v)) == WIRE_NONE)
             return err_set(reterr, RILL_NOMEM, "out of memory");
     }
     return RILL_OK;

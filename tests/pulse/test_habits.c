@@ -133,6 +133,26 @@ static void written(struct gb *b, const void *ctx)
     gb_output(b, n ? n->out[1] : WIRE_NONE);
 }
 
+/* ---- numbers that are counted up to an end that is not whole ---- */
+
+/* Each frame times start, start + step, .. before step * S + end. */
+struct counted {
+    float start, step, end;
+};
+
+static void counted(struct gb *b, const void *ctx)
+{
+    const struct counted *c = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, WIDTH, GB_TIME);
+    uint32_t n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 2));
+    uint32_t end =
+        GB(b, "Add", "", GB(b, "Mul", "", GB(b, "Cast", "to=1", n), gb_scalar(b, c->step)),
+           gb_scalar(b, c->end));
+    gb_output(b,
+              GB(b, "Mul", "", x,
+                 GB(b, "Range", "", gb_scalar(b, c->start), end, gb_scalar(b, c->step))));
+}
+
 /* ---- chunks that copies of the last frame fill up ---- */
 
 /* ctx: of so many frames. */
@@ -687,6 +707,9 @@ static const struct habit habits[] = {
     { "biases by a matrix of distances, cut", cut_matrix, (const int[]) { 1 }, "S>=1", TABLES, 1e-6F },
     { "biases of heads by a matrix of distances, cut", cut_matrix, (const int[]) { 2 }, "S>=1", TABLES, 1e-6F },
     { "a Loop over frames of a full Slice", looped, NULL, NULL, LOOPS, 0 },
+    { "counted to a half more", counted, (const struct counted[]) { { 4, 4, 2 } }, NULL, { { NULL, false, NULL } }, 0 },
+    { "counted from a half", counted, (const struct counted[]) { { 0.5f, 1, 0.25f } }, NULL, { { NULL, false, NULL } }, 0 },
+    { "counted down from less than 0", counted, (const struct counted[]) { { -0.5f, -1, -0.5f } }, NULL, { { NULL, false, NULL } }, 0 },
     { "a Loop that writes rows", written, (const enum writes[]) { BY_ROWS }, NULL, WRITES, 0 },
     { "a Loop that writes elements", written, (const enum writes[]) { BY_ELEMENTS }, NULL, WRITES, 0 },
 };
