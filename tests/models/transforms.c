@@ -278,7 +278,7 @@ static const struct row {
     { "fixed.nnef", .transforms = { "window(x, 12, hop: 4, hop: 4)" },
       .want = "!'hop' is given twice" },
     { "fixed.nnef", .transforms = { "window(x, 12, 4, symbol: 'S+1')" },
-      .want = "!column 18|'S+1' is no symbol, which is a letter or _" },
+      .want = "!column 26|'S+1' is no symbol, which is a letter or _" },
     { "fixed.nnef", .transforms = { "window(x, 12, 4, symbol: 1T)" },
       .want = "!'1T' is no symbol" },
     { "fixed.nnef", .transforms = { "window(x, 12, 4, symbol: 'a b')" },
@@ -286,7 +286,7 @@ static const struct row {
     { "fixed.nnef", .transforms = { "window(x, 12, 4, symbol: 'T;x')" },
       .want = "!'T;x' is no symbol" },
     { "plain.nnef", .transforms = { "pulse(symbol: 'S+1')" },
-      .want = "!column 6|'S+1' is no symbol" },
+      .want = "!column 15|'S+1' is no symbol" },
     { "plain.nnef", .transforms = { "set_symbols('S+1': 2)" }, .want = "!'S+1' is no symbol" },
     /* old files */
     { "old.nnef", .transforms = { "force_scan_external_state" },
