@@ -685,7 +685,8 @@ static rill_status onnx_names(struct onnx_writer *w)
         const char *name = names.name[i];
         if (w->name[i])
             continue;
-        w->name[i] = *name == '`' ? w->g->wires[i].name : arena_printf(a, "%s%s", w->prefix, name);
+        w->name[i] = *name == '`' ? onnx_name_bytes(a, w->g->wires[i].name)
+                                  : arena_printf(a, "%s%s", w->prefix, name);
         TRY_MEMORY(w, w->name[i]);
     }
     return RILL_OK;
@@ -725,11 +726,13 @@ static rill_status meta_write(const struct onnx_writer *w, Onnxpb__Model *m)
     TRY_MEMORY(w, m->metadata_props = arena_array(w->doc->arena, Onnxpb__Entry *, g->n_meta + 1u));
     for (uint32_t i = 0; i < g->n_meta; i++) {
         Onnxpb__Entry *e = arena_new(w->doc->arena, Onnxpb__Entry);
-        TRY_MEMORY(w, e);
+        const char *key = onnx_name_bytes(w->doc->arena, g->meta[i].key),
+                   *value = onnx_name_bytes(w->doc->arena, g->meta[i].value);
+        TRY_MEMORY(w, e && key && value);
         onnxpb__entry__init(e);
         e->has_key = e->has_value = true;
-        e->key = text_of(g->meta[i].key);
-        e->value = text_of(g->meta[i].value);
+        e->key = text_of(key);
+        e->value = text_of(value);
         m->metadata_props[m->n_metadata_props++] = e;
     }
     return RILL_OK;

@@ -49,4 +49,8 @@ struct onnx_op_row {
 
 /* The i-th row; false past the end. */
 bool onnx_op_at(unsigned i, struct onnx_op_row *ret);
+
+/* What a file has to say so that a name is read as this text; the text itself, where no bytes are.
+ */
+char *onnx_name_bytes(struct arena *a, const char *text);
 #endif

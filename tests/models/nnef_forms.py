@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from nnef_case import RILL, ROLL, TRACT, archive, check, dat, finish, floats, graph, npz, rolled, run  # noqa: E402
+from nnef_case import RILL, ROLL, TRACT, archive, check, dat, finish, floats, graph, npy, npz, rolled, run  # noqa: E402
 
 
 def zero_point(zero, scale, bits=8, signed="false"):
@@ -349,9 +349,29 @@ def steps_named():
                       f"steps{end} of {ins}, {out}: {done.stderr}{r.stdout}{r.stderr}")
 
 
+def names_kept():
+    """Names of ports come back from both forms as they are."""
+    for name in ("ä", "长度", "🎯", "a\\b", "a\\xylophone", "a b", "graph", "a'b"):
+        ins, out = name, name + "_o"
+        text = graph(f"`{ins}` = external<scalar>(shape = [2]); `{out}` = `{ins}` * 2.0;", f"`{ins}`", f"`{out}`")
+        with tempfile.TemporaryDirectory() as root:
+            with open(os.path.join(root, "graph.nnef"), "w", encoding="utf-8") as f:
+                f.write("version 1.0;\n" + text)
+            with open(os.path.join(root, "in.npy"), "wb") as f:
+                f.write(npy("f", (2,), [1.0, 2.0]))
+            at = root
+            for to in ("one.onnx", "two", "three.onnx"):
+                done = converted(at, os.path.join(root, to))
+                at = os.path.join(root, to)
+                r = subprocess.run([RILL, "run", at, "-i", f"{ins}={root}/in.npy"], capture_output=True, text=True, check=False)
+                check(done.returncode == 0 and r.returncode == 0 and f"  {out} " in r.stdout and ": 2 4\n" in r.stdout,
+                      f"'{name}' in {to}: {done.stderr}{r.stdout}{r.stderr}")
+
+
 quantised()
 lists()
 formulas()
 dialect()
 steps_named()
+names_kept()
 finish()
