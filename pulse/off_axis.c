@@ -97,11 +97,6 @@ struct pads_of {
                           or costs nothing */
 };
 
-static int64_t least_of(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* By how many frames the padded sequence is later than what is in front of its pad. */
 static int64_t pad_costs(const struct pulser *p, const struct node *n, unsigned i)
 {
@@ -126,12 +121,12 @@ static rill_status pads_find(struct pulser *p, const struct node *n, struct pads
         ret->in[i] = p->padded[n->in[i]];
         if (!q->is)
             return RILL_OK;
-        ret->first = least_of(ret->first, i);
+        ret->first = smaller(ret->first, i);
         ret->alike &= pads_agree(&ret->in[ret->first], q);
         costs = larger(costs, pad_costs(p, n, i));
         delay = larger(delay, p->sf[n->in[i]].delay);
         inner = larger(inner, q->inner.sf.delay - q->before);
-        before = least_of(before, q->before);
+        before = smaller(before, q->before);
     }
     if (ret->first == n->n_in)
         return RILL_OK;
@@ -150,7 +145,7 @@ static rill_status pads_align(struct pulser *p, const struct node *n, struct pad
     int64_t before = INT64_MAX, delay = 0;
     for (unsigned i = 0; i < n->n_in; i++)
         if (pulser_stream(p, n->in[i]))
-            before = least_of(before, s->in[i].before);
+            before = smaller(before, s->in[i].before);
     for (unsigned i = 0; i < n->n_in; i++)
         if (pulser_stream(p, n->in[i])) {
             TRY(padded_given(p, n, p->sf[n->in[i]].length, before, &s->in[i]));
