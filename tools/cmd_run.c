@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct job {
     const struct command *cmd;
@@ -583,6 +584,8 @@ static rill_status job_run(struct job *j, const char *name)
         j->pass && !strcmp(j->pass, "typed") ? &j->model->typed.g : &j->model->decluttered.g;
     if (j->audit)
         run_audit(g, name, j->json);
+    if (j->json && (fflush(stdout) || dup2(STDERR_FILENO, STDOUT_FILENO) < 0))
+        return err_set(&j->err, RILL_IO, "standard output cannot be written");
     TRY(ops_check(j, g));
     if (only_asks(j))
         return RILL_OK;
@@ -681,7 +684,8 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "assert-op-count", 0, OPT_LIST, &j.op_counts, "OP=N", "fail unless so many are there" },
         { "assert-only-ops", 0, OPT_TEXT, &j.only_ops, "A,B,..", "fail if there are others" },
         { "audit", 0, OPT_FLAG, &j.audit, NULL, "print ops, their number, bytes and products" },
-        { "json", 0, OPT_FLAG, &j.json, NULL, "that as JSON" },
+        { "json", 0, OPT_FLAG, &j.json, NULL,
+          "that as JSON; what else is told goes to standard error" },
         { "profile", 0, OPT_FLAG, &j.profile, NULL, "the time that each op takes, slowest first" },
         { "daemon", 0, OPT_FLAG, &j.daemon, NULL,
           "stream through rilld: MODEL is one of the daemon's ($RILL_SOCKET or the system's)" },

@@ -76,6 +76,8 @@ ran 1 "^205 passed, 1 failed" --seed 2 --compare "$dir/inner.npz" --pass typed -
 ran 0 "products in all: " --audit
 ran 0 '"constant_bytes": [1-9]' --audit --json --assert-op-count MatMul=97
 ran 1 "FAIL: 97 nodes of MatMul, not 98" --assert-op-count MatMul=98
+"$rill" run --audit --json --steps 60 --input "x=$dir/x.npy" "$small/step.onnx" 2>/dev/null >"$dir/audit.json"
+good "one document of JSON where data runs, too" python3 -m json.tool "$dir/audit.json"
 ran 1 "FAIL: 97 nodes of Tanh, which is none of MatMul,Concat,Add,Slice" --assert-only-ops MatMul,Concat,Add,Slice
 ran 2 "takes OP=N, not 'MatMul'" --assert-op-count MatMul
 ran 0 "MatMul *97 .*%" --profile
