@@ -259,7 +259,9 @@ static rill_status between_add(struct stage *s, struct variant *v, uint32_t node
 }
 
 /* Nothing that comes later helps the node. */
-static rill_status left_error(const struct typed_left *left, uint32_t node, rill_error *err)
+/* n: node number `node` of the stage. */
+static rill_status left_error(const struct typed_left *left, uint32_t node, const struct node *n,
+                              rill_error *err)
 {
     const struct left_why *w = left->why;
     while (w && w->node != node)
@@ -267,7 +269,9 @@ static rill_status left_error(const struct typed_left *left, uint32_t node, rill
     if (err && w)
         *err = w->err;
     return w ? w->err.status
-             : err_set(err, RILL_UNSUPPORTED, "the size of an output depends on data");
+             : op_fail(err, RILL_UNSUPPORTED, n,
+                       "data decides the size of what it gives, and no size can be computed from "
+                       "these data, or it is over 2^63");
 }
 
 static bool given_make(const struct stage *s, struct variant *v)
@@ -297,7 +301,7 @@ static rill_status rest_make(struct stage *s, struct variant *v, const struct ty
             continue;
         }
         if (left->kind[i] == LEFT_ITSELF && !node_observes(s, v, n, shapes, observed))
-            return left_error(left, i, err);
+            return left_error(left, i, n, err);
         if (left->kind[i] != LEFT_NOT)
             rest[n_rest++] = s->nodes[i];
     }

@@ -385,6 +385,20 @@ static size_t pointers_place(struct plan *p, size_t offset)
     return (offset + MEMPLAN_ALIGN_BYTES - 1) & ~(size_t) (MEMPLAN_ALIGN_BYTES - 1);
 }
 
+static rill_status block_refuse(struct lower *l, size_t max_bytes)
+{
+    const struct slot *most = NULL;
+    for (uint32_t i = 0; i < l->n_slots; i++)
+        if (l->slots[i].root == i && !l->slots[i].constant &&
+            (!most || l->slots[i].bytes > most->bytes))
+            most = &l->slots[i];
+    return err_set(l->err, RILL_LIMIT,
+                   "one stream needs %zu bytes, over the limit of %zu bytes; its largest tensor is "
+                   "'%.80s' of %zu bytes",
+                   l->p->mem_bytes, max_bytes,
+                   most && most->name ? most->name : "scratch of a step", most ? most->bytes : 0);
+}
+
 static rill_status layout(struct lower *l, size_t max_bytes)
 {
     struct plan *p = l->p;
@@ -412,9 +426,7 @@ static rill_status layout(struct lower *l, size_t max_bytes)
         l->slots[of[i]].offset = p->state_bytes + p->spans[i].offset;
     p->mem_bytes = pointers_place(p, p->state_bytes + bytes);
     if (p->mem_bytes > max_bytes)
-        return err_set(l->err, RILL_LIMIT,
-                       "one stream needs %zu bytes, over the limit of %zu bytes", p->mem_bytes,
-                       max_bytes);
+        return block_refuse(l, max_bytes);
     TRY(moving_pointers_collect(l));
     for (uint32_t i = 0; i < l->n_operands; i++)
         operand_resolve(l, l->operands[i]);

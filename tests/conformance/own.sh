@@ -19,6 +19,19 @@ expect 0 "'conv11_0' (Conv): it has groups" \
 data=$cases/loop_none/test_data_set_0 # S would count time, along which no cache grows
 expect 0 "loop1_2 *f32\[5,4,3\]" \
     "$tool" run -i "x=$data/input_0.pb" -i "trips=$data/input_1.pb" "$cases/loop_none/model.onnx"
+sides() # sides ROWS COLUMNS: data of sizes_square
+{
+    python3 -c "import struct, sys
+head = b\"{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }\n\"
+open(sys.argv[1], 'wb').write(b'\\x93NUMPY\\x01\\x00' + struct.pack('<H', len(head)) + head + struct.pack('<2q', *map(int, sys.argv[2:])))" \
+        "$dir/sides.npy" "$@"
+}
+sides 1099511627776 1099511627776
+expect 3 "node 'constantofshape0_0' (ConstantOfShape): data decides the size .* over 2^63" \
+    "$tool" run -i "sides=$dir/sides.npy" "$cases/sizes_square/model.onnx"
+sides 20000 20000
+expect 3 "'constantofshape0_0'.* over the limit of 1073741824 bytes" \
+    "$tool" run -i "sides=$dir/sides.npy" "$cases/sizes_square/model.onnx"
 data=$cases/loop_passed/test_data_set_1
 expect 0 "loop0_1 *f32\[0,3\]" "$tool" run -i "x=$data/input_0.pb" -i "trips=$data/input_1.pb" -i "counts=$data/input_2.pb" \
     "$cases/loop_passed/model.onnx"
