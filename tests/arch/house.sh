@@ -34,4 +34,9 @@ check 'nothing is left to do' \
     "$(files -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name meson.build | grep -v '^tests/arch/house\.sh$' |
         xargs grep -nwE 'TODO|FIXME|XXX|HACK')"
 
+check 'every pass stands in docs/design.md' \
+    "$(cat engine/rewrite/declutter/declutter.c engine/rewrite/settle/settle.c lib/pipeline.c |
+        sed -nE 's/.*\{ "([a-z-]+)", (true|false), graph_.*/\1/p' |
+        while read -r pass; do grep -q "\`$pass\`" docs/design.md || echo "$pass"; done)"
+
 finish
