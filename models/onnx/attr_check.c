@@ -50,6 +50,7 @@ static const struct attr_row {
       "s:activation F:activation_params s:auto_pad I:dilations i:group I:kernel_shape I:pads "
       "I:strides" },
     { up_nchwc_upsample, "s:coordinate_transformation_mode s:mode I:scales" },
+    { up_nhwc_conv, "s:auto_pad I:dilations i:group I:kernel_shape I:pads I:strides" },
     { up_nhwc_max_pool, "s:auto_pad i:ceil_mode I:dilations I:kernel_shape I:pads I:strides" },
     { up_nll_loss, "i:ignore_index s:reduction" },
     { up_packed_attention,

@@ -411,7 +411,7 @@ rill_status convert_finish(struct conversion *l, uint32_t w);
 /* qlinear.c, nbits.c */
 #define UPGRADE_VENDOR(X)                                                                          \
     X(dynamic_lstm) X(dynamic_matmul) X(gather_blocks) X(matmul_nbits) X(matmul_to_float)          \
-    X(nhwc_max_pool) X(qattention) X(qgemm) X(qlinear_add) X(qlinear_concat)                       \
+    X(nhwc_conv) X(nhwc_max_pool) X(qattention) X(qgemm) X(qlinear_add) X(qlinear_concat)                       \
     X(qlinear_global_pool) X(qlinear_leaky_relu) X(qlinear_mean) X(qlinear_mul) X(qlinear_pool)    \
     X(qlinear_sigmoid) X(qlinear_softmax) X(qlinear_where) X(vendor_qlinear_conv)
 /* float8_cast.c */

@@ -227,6 +227,7 @@ static const struct op_row microsoft_rows[] = {
     VENDOR("LinearAttention", up_vendor_linear_attention, "Scan"),
     VENDOR("MatMulIntegerToFloat", up_matmul_to_float, "MatMulInteger, Cast, Mul, Add"),
     VENDOR("MatMulNBits", up_matmul_nbits, "DequantizeLinear, MatMul"),
+    VENDOR("NhwcConv", up_nhwc_conv, "Transpose, Conv, Transpose"),
     VENDOR("NhwcMaxPool", up_nhwc_max_pool, "MaxPool"),
     VENDOR("QAttention", up_qattention, "refused"),
     VENDOR("QGemm", up_qgemm, "MatMulInteger, Add, Cast, Mul, QuantizeLinear"),
@@ -351,8 +352,6 @@ static const struct refusal {
 } refusals[] = {
     { "com.microsoft", "Inverse", "inverts matrices, which is not supported" },
     { "ai.onnx.contrib", "Inverse", "inverts matrices, which is not supported" },
-    { "com.microsoft", "NhwcConv",
-      "is a convolution with its channels last, which an optimiser made; export without it" },
     { "ai.onnx.preview", "FlexAttention",
       "takes functions of scores, of a preview that may change; export Attention" },
     { "ai.onnx.preview.training", NULL, "is of training; export the model for inference" },

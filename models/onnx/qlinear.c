@@ -201,6 +201,24 @@ rill_status up_vendor_qlinear_conv(struct conversion *l)
     return s == RILL_OK ? channels_move(l, y, rank, false, l->out) : s;
 }
 
+/* Weights are [outputs, places .., inputs of a group]. */
+rill_status up_nhwc_conv(struct conversion *l)
+{
+    uint32_t in[3] = { WIRE_NONE, WIRE_NONE, WIRE_NONE }, y = WIRE_NONE;
+    TRY(convert_inputs_check(l, 2, 3, INPUT(0) | INPUT(1)));
+    const int rank = fact_at(l, l->in[1])->rank;
+    if (rank < 3 || rank > RANK_MAX)
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "input 1, the weights, does not say how many axes there are; make them "
+                            "a constant");
+    TRY(channels_move(l, l->in[0], rank, true, &in[0]));
+    TRY(channels_move(l, l->in[1], rank, true, &in[1]));
+    in[2] = convert_has(l, 2) ? l->in[2] : WIRE_NONE;
+    TRY(convert_emit(l, "Conv", l->attr, l->n_attr, in, in[2] == WIRE_NONE ? 2 : 3, &y, 1));
+    l->engine = NULL;
+    return channels_move(l, y, rank, false, l->out);
+}
+
 rill_status up_nhwc_max_pool(struct conversion *l)
 {
     const struct attr *kernel = convert_attr(l, "kernel_shape");

@@ -869,6 +869,26 @@ def vendor_contrib():
     net("ai.onnx.contrib").save(lambda _, data: run_onnxruntime(net(MICROSOFT).model(), data))
 
 
+def vendor_last_conv():
+    """Convolutions with channels last, which ONNX Runtime has for GPUs; results by Conv between Transposes."""
+    def net(last):
+        c = Case("vendor_last_conv", 17)
+        y = c.numbers("x", [1, "S", 8, 4], 1, 6, 8, 4)
+        for kernel, group, bias, attrs in ((3, 1, True, {"pads": [1, 1, 1, 1]}), (1, 2, False, {}), (3, 3, True, {"strides": [1, 2], "dilations": [1, 2]})):
+            inner, outer = (4, 6) if group < 3 and kernel > 1 else (6, 6)
+            w = c.random.standard_normal((outer, inner // group, kernel, kernel))
+            b = [c.const(c.random.standard_normal(outer), "f4")] if bias else []
+            if last:
+                y = vendor(c, "NhwcConv", y, c.const(w.transpose(0, 2, 3, 1), "f4"), *b, group=group, kernel_shape=[kernel] * 2, **attrs)
+            else:
+                y = c.op("Conv", c.op("Transpose", y, perm=[0, 3, 1, 2]), c.const(w, "f4"), *b, group=group, **attrs)
+                y = c.op("Transpose", y, perm=[0, 2, 3, 1])
+        c.output(y)
+        return c
+
+    net(True).save(lambda _, data: run_onnxruntime(net(False).model(), data))
+
+
 def scatter_cache():
     """A frame into a buffer, at a place that is given."""
     c = Case("scatter_cache", 24)
@@ -1712,7 +1732,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, ports_again, ports_late, index_data, index_elements, index_nd, index_lengths,
-         index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_masks, vendor_packs, vendor_fused, vendor_contrib, scatter_cache, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
+         index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_masks, vendor_packs, vendor_fused, vendor_contrib, vendor_last_conv, scatter_cache, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
          recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, resize_10, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
 
 if __name__ == "__main__":
