@@ -252,8 +252,8 @@ static const struct {
     { "", "S*S", 9, RILL_UNSUPPORTED, 0, "number times it" },
     { "", "S + T", 9, RILL_UNSUPPORTED, 0, "number times it" },
     { "", "T", 9, RILL_UNSUPPORTED, 0, "not mentioned" },
-    { "S>=0", "S + 3", 2, RILL_INVALID, 0, "contradict" },
-    { "S<=9", "2*S", 20, RILL_INVALID, 0, "contradict" },
+    { "S>=0", "S + 3", 2, RILL_INVALID, 0, "it has to be at least 0" },
+    { "S<=9", "2*S", 20, RILL_INVALID, 0, "it has to be at most 9" },
     { "", "S + 9223372036854775807", -2, RILL_INVALID, 0, "2^63" },
 };
 
