@@ -27,6 +27,17 @@ static void needed_walk(const struct graph *g, bool *wire)
     }
 }
 
+uint32_t graph_uses(const struct graph *g, uint32_t wire)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned k = 0; k < g->nodes[i].n_in; k++)
+            n += g->nodes[i].in[k] == wire;
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        n += g->outputs[i] == wire;
+    return n;
+}
+
 /* A state lives when what is needed reads it: its next value is needed then. */
 bool *graph_needed(const struct graph *g)
 {

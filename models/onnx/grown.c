@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* States of a Loop that grow by a Concat in each iteration and that nothing else in its body reads,
  * as torch.cat in a scripted loop makes them: what is put behind them is scanned. */
+#include "engine/graph/prune.h"
 #include "engine/ops/attrs.h"
 #include "models/onnx/internal.h"
 
 #include <string.h>
-
-static uint32_t uses_of(const struct graph *g, uint32_t wire)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < g->n_nodes; i++)
-        for (unsigned k = 0; k < g->nodes[i].n_in; k++)
-            n += g->nodes[i].in[k] == wire;
-    for (uint32_t i = 0; i < g->n_outputs; i++)
-        n += g->outputs[i] == wire;
-    return n;
-}
 
 /* The Concat that puts something behind state k of the body, for nobody else; NULL: none does. */
 static struct node *concat_of(const struct graph *body, unsigned k)
@@ -26,7 +16,7 @@ static struct node *concat_of(const struct graph *body, unsigned k)
                    made = body->wires[after].node;
     struct node *n = made == WIRE_NONE ? NULL : &body->nodes[made];
     return n && node_is(n, OP_CONCAT) && n->n_in == 2 && n->in[0] == before &&
-            n->in[1] != WIRE_NONE && uses_of(body, before) == 1 && uses_of(body, after) == 1
+            n->in[1] != WIRE_NONE && graph_uses(body, before) == 1 && graph_uses(body, after) == 1
         ? n
         : NULL;
 }

@@ -3,6 +3,7 @@
  * of its own number along an axis that has as many places, and nothing else in the body reads the
  * state. What is put there is scanned, along that axis. */
 #include "engine/graph/control.h"
+#include "engine/graph/prune.h"
 #include "engine/ops/attrs.h"
 #include "engine/rewrite/declutter/match.h"
 #include "engine/rewrite/declutter/passes.h"
@@ -22,17 +23,6 @@ struct written {
 static const struct scan_attr *scan_of(const struct written *w)
 {
     return w->scan->attr;
-}
-
-static unsigned uses_of(const struct graph *g, uint32_t wire)
-{
-    unsigned n = 0;
-    for (uint32_t i = 0; i < g->n_nodes; i++)
-        for (unsigned k = 0; k < g->nodes[i].n_in; k++)
-            n += g->nodes[i].in[k] == wire;
-    for (uint32_t i = 0; i < g->n_outputs; i++)
-        n += g->outputs[i] == wire;
-    return n;
 }
 
 /* ---- the number of the iteration ---- */
@@ -147,7 +137,7 @@ static bool state_find(struct written *q)
     const struct node *n = graph_producer(q->body, after);
     const struct fact *f = &q->body->wires[before].fact;
     if (!n || !node_is_among(n, writers, sizeof writers / sizeof *writers) || n->in[0] != before ||
-        uses_of(q->body, before) != 1 || uses_of(q->body, after) != 1)
+        graph_uses(q->body, before) != 1 || graph_uses(q->body, after) != 1)
         return false;
     q->axis = axis_written(q, n, f);
     q->put = n->in[2];
