@@ -53,7 +53,8 @@ done
 run_tests build-test --timeout-multiplier 4 --no-suite rt --no-suite bench
 [ -z "$plain" ] || run_tests build --timeout-multiplier 4 --num-processes 1 $plain
 
-# Each test ends with a line of counts; one that died without it, or denies a failure, counts as one failed.
+# Each test ends with a line of counts; one that died without it, or denies a failure, counts as one failed. What failed
+# is told once more with its first words: the log above is long, and who reads it may have only its end.
 awk '
 function finish() {
     if (name == "")
@@ -65,13 +66,14 @@ function finish() {
         skips ? n[3] = 1 : n[1] = 1
     passed += n[1]; failed += n[2]; skipped += n[3]
     if (n[2] > 0)
-        print "failed: " name
-    name = counts = ""
+        print "failed: " name why
+    name = counts = why = ""
 }
 /^=+ [0-9]+\/[0-9]+ =+$/ { finish(); head = 1; next }
 head && /^test: / { name = $NF }
 head && /^result: / { bad = !/exit status (0|77)$/; skips = /exit status 77$/ }
 head && /^-+ (stdout|stderr) -+$/ { head = 0 }
+!head && /^(FAIL|    )/ { if (/^F/) told = 0; if (told++ < 4 && length(why) < 2000) why = why "\n    " $0 }
 !head && /^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped(, [0-9]+ refused)?)?$/ { counts = $0 }
 END {
     finish()
