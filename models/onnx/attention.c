@@ -207,6 +207,10 @@ static rill_status attention_check(struct conversion *l, bool joined)
     if (joined && (q < 1 || kv < 1 || q % kv))
         return convert_fail(l, RILL_MALFORMED,
                             "inputs of rank 3 want q_num_heads, a multiple of kv_num_heads");
+    const struct attr *scale = convert_attr(l, "scale");
+    if (scale && scale->kind == ATTR_FLOAT && !(scale->f > 0))
+        return convert_fail(l, RILL_MALFORMED, "scale is %g; it is greater than 0",
+                            (double) scale->f);
     if (shown < (int64_t) SCORES_RAW || shown > (int64_t) SCORES_SOFTMAX)
         return convert_fail(l, RILL_MALFORMED, "qk_matmul_output_mode is 0 to 3");
     return RILL_OK;
@@ -296,9 +300,8 @@ static int64_t head_width(const struct conversion *l)
 {
     if (!*l->domain || !convert_has(l, IN_COS))
         return 0;
-    const struct fact *cosines = &l->scope->g->wires[l->in[IN_COS]].fact;
-    const bool known = cosines->type && cosines->rank == 2 && dim_is_const(cosines->shape[1]);
-    return known ? 2 * dim_value(cosines->shape[1]) : 0;
+    const int64_t angles = convert_size(l, IN_COS, -1);
+    return angles > 0 ? 2 * angles : 0;
 }
 
 /* x [batch, frames, heads side by side] with an axis of heads */
@@ -307,6 +310,20 @@ static uint32_t heads_apart(struct emitter *e, uint32_t x, int64_t heads)
     x = emit_turned(e, x, (const int64_t[]) { 0, 1, 2 }, 3);
     return emit(e, "Reshape", x,
                 heads ? emit_list(e, 0, 0, heads, -1) : emit_list(e, 0, 0, -1, head_width(e->l)));
+}
+
+/* A part of a head that turns has an angle for each two of its numbers. */
+static rill_status angles_check(const struct conversion *l, int64_t width)
+{
+    for (unsigned i = IN_COS; width && i <= IN_SIN; i++) {
+        const int64_t have = convert_size(l, i, -1);
+        if (have >= 0 && have != width / 2)
+            return convert_fail(l, RILL_MALFORMED,
+                                "%s_cache has %" PRId64
+                                " angles a frame; rotary_embedding_dim=%" PRId64 " wants %" PRId64,
+                                i == IN_COS ? "cos" : "sin", have, width, width / 2);
+    }
+    return RILL_OK;
 }
 
 rill_status up_rotary(struct conversion *l)
@@ -321,6 +338,7 @@ rill_status up_rotary(struct conversion *l)
         return convert_fail(l, RILL_MALFORMED,
                             "wants an even rotary_embedding_dim, and num_heads "
                             "where its input has rank 3");
+    TRY(angles_check(l, width));
     uint32_t x = l->in[IN_X];
     if (joined)
         x = heads_apart(&e, x, heads);

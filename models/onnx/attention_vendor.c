@@ -92,6 +92,12 @@ static rill_status gqa_check(struct conversion *l)
     if (convert_has(l, GQA_K) != convert_has(l, GQA_V) ||
         convert_has(l, GQA_PAST_K) != convert_has(l, GQA_PAST_V))
         return convert_fail(l, RILL_MALFORMED, "keys and values come together");
+    if (convert_int(l, "local_window_size", -1) == 0)
+        return convert_fail(l, RILL_MALFORMED,
+                            "local_window_size=0 leaves no frame to see; it is at least 1, or -1 "
+                            "for all of them");
+    TRY(convert_least_check(l, GQA_LAST, "seqlens_k", 0));
+    TRY(convert_least_check(l, GQA_TOTAL, "total_sequence_length", 1));
     if (convert_int(l, "do_rotary", 0) && (!convert_has(l, GQA_COS) || !convert_has(l, GQA_SIN)))
         return convert_fail(l, RILL_MALFORMED, "do_rotary wants cos_cache and sin_cache");
     return gqa_caches_check(l);

@@ -319,6 +319,35 @@ int convert_rank(const struct conversion *l, unsigned i)
     return (int) t->tensor_type->shape->n_dim;
 }
 
+const struct tensor *convert_value(const struct conversion *l, unsigned i)
+{
+    return convert_has(l, i) ? l->scope->g->wires[l->in[i]].fact.value : NULL;
+}
+
+rill_status convert_least_check(const struct conversion *l, unsigned i, const char *what,
+                                int64_t least)
+{
+    const struct tensor *t = convert_value(l, i);
+    for (int64_t k = 0; t && k < tensor_count(t); k++) {
+        const int64_t v = tensor_get_i64(t, t->data, k);
+        if (v < least)
+            return convert_fail(l, RILL_MALFORMED, "%s holds %" PRId64 "; it is at least %" PRId64,
+                                what, v, least);
+    }
+    return RILL_OK;
+}
+
+int64_t convert_size(const struct conversion *l, unsigned i, int axis)
+{
+    if (!convert_has(l, i))
+        return -1;
+    const struct fact *f = &l->scope->g->wires[l->in[i]].fact;
+    axis += axis < 0 ? f->rank : 0;
+    if (f->type == DTYPE_NONE || axis < 0 || axis >= f->rank || !dim_is_const(f->shape[axis]))
+        return -1;
+    return dim_value(f->shape[axis]);
+}
+
 /* ---- nodes ---- */
 
 static unsigned trimmed(const uint32_t *w, unsigned n, int min)

@@ -108,7 +108,7 @@ static uint32_t scale_beside(struct emitter *e)
 
 static rill_status zero_is_none(const struct conversion *l)
 {
-    const struct tensor *zero = convert_has(l, 2) ? l->scope->g->wires[l->in[2]].fact.value : NULL;
+    const struct tensor *zero = convert_value(l, 2);
     for (int64_t i = 0; zero && i < tensor_count(zero); i++)
         if (fpclassify(tensor_get_f64(zero, zero->data, i)) != FP_ZERO)
             return convert_fail(l, RILL_MALFORMED, "the zero of floats of 8 bits is not 0");

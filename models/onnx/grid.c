@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* GridSample as products of weights and gathered numbers, and Col2Im as a transposed convolution.
  */
+#include "engine/base/checked.h"
 #include "models/onnx/internal.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* ---- GridSample ---- */
@@ -199,6 +201,11 @@ rill_status up_grid_sample(struct conversion *l)
     if (g.axes < 1 || g.axes > GRID_AXES_MAX)
         return convert_fail(l, RILL_UNSUPPORTED,
                             "its input must be known to have rank 3, 4 or 5 (rank %d)", rank);
+    const int64_t places = convert_size(l, 1, -1);
+    if (places >= 0 && places != g.axes)
+        return convert_fail(l, RILL_MALFORMED,
+                            "its grid has %" PRId64 " numbers a place, its input %d axes of places",
+                            places, g.axes);
     g.corners = convert_int(l, "align_corners", 0) != 0;
     g.x = l->in[0];
     g.grid = l->in[1];
@@ -229,16 +236,50 @@ static rill_status fold_list(struct conversion *l, const char *name, int n, int6
     for (int i = 0; i < n; i++) {
         ret[i] = a->ints.v[i];
         if (ret[i] < absent || ret[i] > INT32_MAX)
-            return convert_fail(l, RILL_MALFORMED, "attribute '%s' is out of range", name);
+            return convert_fail(l, RILL_MALFORMED,
+                                "attribute '%s' holds %" PRId64 "; it is from %" PRId64
+                                " to 2147483647",
+                                name, ret[i], absent);
     }
     return RILL_OK;
 }
 
-static rill_status fold_take(struct conversion *l, struct fold *f)
+/* From the first to the last place that a block touches. */
+static int64_t fold_reach(const struct fold *f, int axis)
+{
+    return f->dilation[axis] * (f->size_of[axis] - 1) + 1;
+}
+
+/* Sizes of 1 or more, one for each axis, and a block lies in them. */
+static rill_status fold_image_check(struct conversion *l, const struct fold *f)
+{
+    const struct tensor *image = convert_value(l, IN_IMAGE);
+    if (!image || image->type != DTYPE_I64)
+        return RILL_OK; /* known later, or a type that the first sum refuses */
+    if (image->rank != 1 || image->dim[0] != f->axes)
+        return convert_fail(l, RILL_MALFORMED, "image_shape has %" PRId64 " sizes, block_shape %d",
+                            tensor_count(image), f->axes);
+    for (int i = 0; i < f->axes; i++) {
+        int64_t size = tensor_get_i64(image, image->data, i), all, pads;
+        if (size < 1)
+            return convert_fail(l, RILL_MALFORMED,
+                                "image_shape is %" PRId64 " along axis %d; it is at least 1", size,
+                                i);
+        if (!int_add(f->pad[i], f->pad[f->axes + i], &pads) || !int_add(size, pads, &all))
+            return convert_fail(l, RILL_LIMIT, "image_shape is %" PRId64 " along axis %d", size, i);
+        if (all < fold_reach(f, i))
+            return convert_fail(l, RILL_MALFORMED,
+                                "a block reaches over %" PRId64
+                                " places of axis %d, image_shape has %" PRId64 " with its pads",
+                                fold_reach(f, i), i, all);
+    }
+    return RILL_OK;
+}
+
+static rill_status fold_block_take(struct conversion *l, struct fold *f)
 {
     enum { ELEMENTS_MAX = 1 << 12 }; /* of a block: its kernel is the square */
-    TRY(convert_inputs_check(l, 3, 3, 0x7));
-    f->block = l->scope->g->wires[l->in[IN_BLOCK]].fact.value;
+    f->block = convert_value(l, IN_BLOCK);
     if (!f->block || f->block->type != DTYPE_I64 || f->block->rank != 1 || f->block->dim[0] < 1 ||
         f->block->dim[0] > 3)
         return convert_fail(l, RILL_UNSUPPORTED, "its block must be a constant of 1 to 3 sizes");
@@ -246,14 +287,25 @@ static rill_status fold_take(struct conversion *l, struct fold *f)
     f->size = 1;
     for (int i = 0; i < f->axes; i++) {
         f->size_of[i] = tensor_get_i64(f->block, f->block->data, i);
-        if (f->size_of[i] < 1 || f->size_of[i] > ELEMENTS_MAX ||
-            (f->size *= f->size_of[i]) > ELEMENTS_MAX)
+        if (f->size_of[i] < 1)
+            return convert_fail(l, RILL_MALFORMED,
+                                "block_shape is %" PRId64 " along axis %d; it is at least 1",
+                                f->size_of[i], i);
+        if (f->size_of[i] > ELEMENTS_MAX || (f->size *= f->size_of[i]) > ELEMENTS_MAX)
             return convert_fail(l, RILL_UNSUPPORTED, "blocks of 1 to %d elements are supported",
                                 ELEMENTS_MAX);
     }
+    return RILL_OK;
+}
+
+static rill_status fold_take(struct conversion *l, struct fold *f)
+{
+    TRY(convert_inputs_check(l, 3, 3, 0x7));
+    TRY(fold_block_take(l, f));
     TRY(fold_list(l, "strides", f->axes, 1, f->stride));
     TRY(fold_list(l, "dilations", f->axes, 1, f->dilation));
-    return fold_list(l, "pads", 2 * f->axes, 0, f->pad);
+    TRY(fold_list(l, "pads", 2 * f->axes, 0, f->pad));
+    return fold_image_check(l, f);
 }
 
 /* [size, 1, block..]: each column of a block at its place. */
@@ -273,11 +325,11 @@ static uint32_t fold_kernel(struct emitter *e, const struct fold *f)
 /* What strides leave at the end of each axis; of an image of unknown size nothing. */
 static void fold_rest(const struct conversion *l, const struct fold *f, int64_t *ret)
 {
-    const struct tensor *image = l->scope->g->wires[l->in[IN_IMAGE]].fact.value;
+    const struct tensor *image = convert_value(l, IN_IMAGE);
     bool known = image && image->type == DTYPE_I64 && tensor_count(image) == f->axes;
     for (int i = 0; i < f->axes; i++) {
         int64_t room = known ? tensor_get_i64(image, image->data, i) : 0;
-        room += f->pad[i] + f->pad[f->axes + i] - f->dilation[i] * (f->size_of[i] - 1) - 1;
+        room += f->pad[i] + f->pad[f->axes + i] - fold_reach(f, i);
         ret[i] = known && room >= 0 ? room % f->stride[i] : 0;
     }
 }
@@ -288,10 +340,20 @@ static uint32_t fold_blocks(struct emitter *e, const struct fold *f)
     int64_t more[RANK_MAX];
     unsigned n = (unsigned) f->axes;
     for (int i = 0; i < f->axes; i++)
-        more[i] = f->pad[i] + f->pad[f->axes + i] - f->dilation[i] * (f->size_of[i] - 1) - 1;
+        more[i] = f->pad[i] + f->pad[f->axes + i] - fold_reach(f, i);
     uint32_t room = emit(e, "Add", e->l->in[IN_IMAGE], emit_ints(e, more, n));
     uint32_t steps = emit(e, "Div", room, emit_ints(e, f->stride, n));
     return emit(e, "Add", steps, emit_int(e, 1));
+}
+
+/* [batch times channels, size, blocks..], every size said: columns of another count do not fit. */
+static uint32_t fold_columns(struct emitter *e, const struct fold *f)
+{
+    const uint32_t x = e->l->in[IN_COLUMNS], size = emit_list(e, f->size);
+    uint32_t channels = emit(e, "Div", emit_sizes(e, x, 1, 2), size);
+    uint32_t images = emit(e, "Mul", emit_sizes(e, x, 0, 1), channels);
+    const uint32_t in[] = { x, emit_joined(e, images, size, fold_blocks(e, f)) };
+    return emit_with(e, "Reshape", "allowzero", 1, in, 2);
 }
 
 rill_status up_col2im(struct conversion *l)
@@ -314,9 +376,8 @@ rill_status up_col2im(struct conversion *l)
         if (!attr[i].ints.v)
             return no_memory(l->r);
     }
-    uint32_t x = l->in[IN_COLUMNS];
-    uint32_t apart = emit_joined(&e, emit_list(&e, -1, f.size), fold_blocks(&e, &f));
-    uint32_t in[] = { emit(&e, "Reshape", x, apart), fold_kernel(&e, &f) };
+    const uint32_t x = l->in[IN_COLUMNS];
+    const uint32_t in[] = { fold_columns(&e, &f), fold_kernel(&e, &f) };
     uint32_t y = emit_node(&e, "ConvTranspose", attr, 4, in, 2);
     uint32_t to = emit_joined(&e, emit_sizes(&e, x, 0, 1), emit_list(&e, -1), l->in[IN_IMAGE]);
     return emit_output(&e, 0, emit(&e, "Reshape", y, to));

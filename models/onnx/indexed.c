@@ -2,6 +2,7 @@
 /* Ops that put numbers at places, as indices and scatters, or cut and pad about the middle. */
 #include "models/onnx/internal.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* ---- CenterCropPad ---- */
@@ -13,6 +14,11 @@ rill_status up_center_crop_pad(struct conversion *l)
     TRY(convert_inputs_check(l, 2, 2, 0x3));
     if (a && a->kind != ATTR_INTS)
         return convert_fail(l, RILL_MALFORMED, "attribute 'axes' wants integers");
+    TRY(convert_least_check(l, 1, "shape", 0));
+    const int64_t sizes = convert_size(l, 1, 0);
+    if (a && sizes >= 0 && sizes != (int64_t) a->ints.n)
+        return convert_fail(l, RILL_MALFORMED, "shape has %" PRId64 " sizes, axes %u", sizes,
+                            (unsigned) a->ints.n);
     uint32_t x = l->in[0], axes = a ? emit_ints(&e, a->ints.v, (unsigned) a->ints.n) : WIRE_NONE;
     uint32_t now = emit(&e, "Shape", x), want = emit_cast(&e, l->in[1], DTYPE_I64);
     if (a)

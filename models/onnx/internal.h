@@ -236,6 +236,14 @@ enum dtype convert_type(const struct conversion *l, unsigned i);
 rill_status convert_dtype(const struct conversion *l, const char *name, int64_t code,
                           enum dtype *ret);
 int convert_rank(const struct conversion *l, unsigned i);
+/* A constant's tensor; NULL: absent, or known later. */
+const struct tensor *convert_value(const struct conversion *l, unsigned i);
+/* Of a list of integers that is a constant: each is at least so much. what: as the standard calls
+ * it */
+rill_status convert_least_check(const struct conversion *l, unsigned i, const char *what,
+                                int64_t least);
+/* The size along an axis (-1: the last), as the file says it of an input or a constant; -1: open */
+int64_t convert_size(const struct conversion *l, unsigned i, int axis);
 /* What the file says of output `out`: as large along the axis as input i, or not. */
 enum size_told { SIZE_OPEN, SIZE_KEPT, SIZE_OTHER };
 enum size_told convert_output_told(const struct conversion *l, unsigned out, unsigned i,

@@ -38,7 +38,7 @@ static rill_status nbits_read(struct conversion *l, struct nbits *ret)
 static rill_status constant_at(struct conversion *l, unsigned i, const char *what, int64_t count,
                                const struct tensor **ret)
 {
-    const struct tensor *t = convert_has(l, i) ? l->scope->g->wires[l->in[i]].fact.value : NULL;
+    const struct tensor *t = convert_value(l, i);
     if (!t)
         return convert_fail(l, RILL_UNSUPPORTED, "input %u, %s, must be a constant", i, what);
     if (tensor_count(t) != count)
@@ -217,7 +217,7 @@ static rill_status table_unpacked(struct conversion *l, const struct tensor *tab
                                   uint32_t *ret_table, uint32_t *ret_zero)
 {
     const struct tensor *scale = l->scope->g->wires[l->in[2]].fact.value,
-                        *zero = convert_has(l, 3) ? l->scope->g->wires[l->in[3]].fact.value : NULL;
+                        *zero = convert_value(l, 3);
     int64_t dim[RANK_MAX];
     if (!scale || scale->rank != table->rank || (convert_has(l, 3) && !zero))
         return convert_fail(l, RILL_UNSUPPORTED,

@@ -76,7 +76,7 @@ uint32_t sequence_stacked(struct emitter *e, const struct sequence *q)
 static rill_status position_of(const struct conversion *l, unsigned i, uint32_t n, bool *known,
                                int64_t *ret)
 {
-    const struct tensor *t = convert_has(l, i) ? l->scope->g->wires[l->in[i]].fact.value : NULL;
+    const struct tensor *t = convert_value(l, i);
     *known = t && t->type != DTYPE_DIM && tensor_count(t) == 1;
     if (!*known)
         return RILL_OK;
@@ -251,7 +251,7 @@ rill_status up_split_to_sequence(struct conversion *l)
 {
     const int64_t axis = convert_int(l, "axis", 0);
     TRY(convert_inputs_check(l, 1, 2, 0x1));
-    const struct tensor *sizes = convert_has(l, 1) ? l->scope->g->wires[l->in[1]].fact.value : NULL;
+    const struct tensor *sizes = convert_value(l, 1);
     if (convert_has(l, 1) && (!sizes || sizes->type == DTYPE_DIM || sizes->rank > 1))
         return convert_fail(l, RILL_UNSUPPORTED, "its sizes must be constants");
     if (sizes && sizes->rank == 1)

@@ -111,7 +111,7 @@ struct scale_kinds {
 /* Unknown scales are of both kinds. */
 static struct scale_kinds resize_scales(const struct conversion *l)
 {
-    const struct tensor *t = convert_has(l, 1) ? l->scope->g->wires[l->in[1]].fact.value : NULL;
+    const struct tensor *t = convert_value(l, 1);
     struct scale_kinds ret = { !t, !t };
     for (int64_t i = 0; t && dtype_is_float(t->type) && i < tensor_count(t); i++) {
         double s = tensor_get_f64(t, t->data, i);

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* Constants of an ONNX file that are 0, below it or of another count than the node needs: refused
+ * by node, op and value, as they are read or typed. */
+#include "engine/typing/typed.h"
+#include "models/onnx/reader.h"
+#include "tests/check.h"
+#include "tests/models/pb.h"
+
+enum { F32 = 1, I32 = 6, I64 = 7, INS = 9, VALUES = 3 };
+
+struct value {
+    const char *name;
+    int64_t dims[5];        /* -1 ends them */
+    int64_t of[VALUES + 1]; /* of a constant, its count first */
+    int type;               /* 0: i64 of a constant, else f32 */
+};
+
+struct row {
+    const char *words; /* "": taken */
+    const char *domain, *op;
+    int opset;
+    struct value in[INS];
+    struct {
+        const char *name;
+        int64_t n, v[2]; /* n: 0 is one integer, no list; -1 a float */
+    } attr[3];
+};
+
+#define CONST(name, ...)                                                                           \
+    {                                                                                              \
+        name, { 0 }, { __VA_ARGS__ }, 0                                                            \
+    }
+#define IMAGE(...) { "x", { 2, 12, 4, -1 }, { 0 }, 0 }, CONST("image", __VA_ARGS__)
+#define QKV                                                                                        \
+    { "q", { 1, 3, 16, -1 }, { 0 }, 0 }, { "k", { 1, 3, 8, -1 }, { 0 }, 0 },                       \
+    {                                                                                              \
+        "v", { 1, 3, 8, -1 }, { 0 }, 0                                                             \
+    }
+#define LAST(...)                                                                                  \
+    {                                                                                              \
+        "last", { 1, -1 }, { __VA_ARGS__ }, I32                                                    \
+    }
+#define ALL(...)                                                                                   \
+    {                                                                                              \
+        "all", { 1, -1 }, { __VA_ARGS__ }, I32                                                     \
+    }
+#define HEADS                                                                                      \
+    { "num_heads", 0, { 2 } },                                                                     \
+    {                                                                                              \
+        "kv_num_heads", 0,                                                                         \
+        {                                                                                          \
+            1                                                                                      \
+        }                                                                                          \
+    }
+#define GQA "com.microsoft", "GroupQueryAttention", 18
+
+/* clang-format off */
+static const struct row rows[] = {
+    { "", "", "Col2Im", 18, { IMAGE(1, 7), CONST("block", 1, 4) }, { { 0 } } },
+    { "(Col2Im, opset 18): image_shape is 0 along axis 0; it is at least 1",
+      "", "Col2Im", 18, { IMAGE(1, 0), CONST("block", 1, 4) }, { { 0 } } },
+    { "(Col2Im, opset 18): image_shape is -3 along axis 0", "", "Col2Im", 18, { IMAGE(1, -3), CONST("block", 1, 4) }, { { 0 } } },
+    { "image_shape is 0 along axis 1", "", "Col2Im", 18, { IMAGE(2, 5, 0), CONST("block", 2, 2, 2) }, { { 0 } } },
+    { "image_shape has 2 sizes, block_shape 1", "", "Col2Im", 18, { IMAGE(2, 7, 1), CONST("block", 1, 4) }, { { 0 } } },
+    { "a block reaches over 4 places of axis 0, image_shape has 2 with its pads",
+      "", "Col2Im", 18, { IMAGE(1, 2), CONST("block", 1, 4) }, { { "strides", 1, { 2 } } } },
+    { "(Reshape)", "", "Col2Im", 18, { IMAGE(1, 9), CONST("block", 1, 4) }, { { "strides", 1, { 2 } } } },
+    { "(Reshape)", "", "Col2Im", 18, { IMAGE(1, 8), CONST("block", 1, 5) }, { { 0 } } },
+    { "block_shape is 0 along axis 0", "", "Col2Im", 18, { IMAGE(1, 7), CONST("block", 1, 0) }, { { 0 } } },
+    { "block_shape is -2 along axis 0", "", "Col2Im", 18, { IMAGE(1, 7), CONST("block", 1, -2) }, { { 0 } } },
+    { "attribute 'strides' holds 0", "", "Col2Im", 18, { IMAGE(1, 7), CONST("block", 1, 4) }, { { "strides", 1, { 0 } } } },
+    { "attribute 'dilations' holds -1", "", "Col2Im", 18, { IMAGE(1, 7), CONST("block", 1, 4) }, { { "dilations", 1, { -1 } } } },
+    { "attribute 'pads' holds -5", "", "Col2Im", 18, { IMAGE(1, 7), CONST("block", 1, 4) }, { { "pads", 2, { 0, -5 } } } },
+    { "", "", "CenterCropPad", 18, { { "x", { 5, 6, -1 }, { 0 }, 0 }, CONST("to", 2, 0, 5) }, { { "axes", 2, { 0, 1 } } } },
+    { "(CenterCropPad, opset 18): shape holds -1", "", "CenterCropPad", 18, { { "x", { 5, 6, -1 }, { 0 }, 0 }, CONST("to", 2, -1, 5) }, { { "axes", 2, { 0, 1 } } } },
+    { "shape has 1 sizes, axes 2", "", "CenterCropPad", 18, { { "x", { 5, 6, -1 }, { 0 }, 0 }, CONST("to", 1, 3) }, { { "axes", 2, { 0, 1 } } } },
+    { "(GridSample, opset 22): its grid has 3 numbers a place, its input 2 axes of places",
+      "", "GridSample", 22, { { "x", { 1, 1, 3, 4, -1 }, { 0 }, 0 }, { "g", { 1, 2, 2, 3, -1 }, { 0 }, 0 } }, { { 0 } } },
+    { "cos_cache has 2 angles a frame; rotary_embedding_dim=16 wants 8", "", "RotaryEmbedding", 23,
+      { { "x", { 1, 2, 3, 4, -1 }, { 0 }, 0 }, { "c", { 1, 3, 2, -1 }, { 0 }, 0 }, { "s", { 1, 3, 2, -1 }, { 0 }, 0 } }, { { "rotary_embedding_dim", 0, { 16 } } } },
+    { "(Attention, opset 23): scale is 0", "", "Attention", 23, { { "q", { 1, 2, 3, 4, -1 }, { 0 }, 0 }, { "k", { 1, 2, 3, 4, -1 }, { 0 }, 0 }, { "v", { 1, 2, 3, 4, -1 }, { 0 }, 0 } }, { { "scale", -1, { 0 } } } },
+    { "(Attention, opset 23): scale is -1", "", "Attention", 23, { { "q", { 1, 2, 3, 4, -1 }, { 0 }, 0 }, { "k", { 1, 2, 3, 4, -1 }, { 0 }, 0 }, { "v", { 1, 2, 3, 4, -1 }, { 0 }, 0 } }, { { "scale", -1, { -1 } } } },
+    { "", GQA, { QKV, { "", { 0 }, { 0 }, 0 }, { "", { 0 }, { 0 }, 0 }, LAST(1, 2), ALL(1, 3) }, { HEADS } },
+    { "local_window_size=0 leaves no frame to see", GQA, { QKV, { "", { 0 }, { 0 }, 0 }, { "", { 0 }, { 0 }, 0 }, LAST(1, 2), ALL(1, 3) }, { HEADS, { "local_window_size", 0, { 0 } } } },
+    { "seqlens_k holds -1", GQA, { QKV, { "", { 0 }, { 0 }, 0 }, { "", { 0 }, { 0 }, 0 }, LAST(1, -1), ALL(1, 3) }, { HEADS } },
+    { "total_sequence_length holds 0", GQA, { QKV, { "", { 0 }, { 0 }, 0 }, { "", { 0 }, { 0 }, 0 }, LAST(1, 2), ALL(1, 0) }, { HEADS } },
+};
+/* clang-format on */
+
+static struct pb constant(const struct value *v)
+{
+    const int64_t dims[] = { v->of[0], -1 };
+    struct pb t = make_tensor(v->name, v->type ? v->type : I64, dims);
+    for (int64_t i = 1; i <= v->of[0]; i++)
+        pb_int(&t, v->type ? TENSOR_INT32S : TENSOR_INT64S, v->of[i]);
+    return t;
+}
+
+static struct pb of_any_shape(const char *name)
+{
+    struct pb v = { 0 }, type = { 0 }, tensor = { 0 };
+    pb_int(&tensor, 1, F32);
+    pb_message(&type, 1, tensor);
+    pb_text(&v, 1, name);
+    pb_message(&v, 2, type);
+    return v;
+}
+
+static struct pb float_attr(const char *name, float f)
+{
+    struct pb p = { 0 };
+    pb_text(&p, ATTR_NAME_, name);
+    pb_float(&p, ATTR_F_, f);
+    pb_int(&p, ATTR_TYPE_, 1);
+    return p;
+}
+
+static struct pb graph(const struct row *r)
+{
+    struct pb g = { 0 }, n = { 0 };
+    for (const struct value *v = r->in; v < r->in + INS && v->name; v++) {
+        pb_text(&n, NODE_INPUT, v->name);
+        if (v->of[0])
+            pb_message(&g, GRAPH_CONST, constant(v));
+        else if (*v->name)
+            pb_message(&g, GRAPH_INPUT, make_value(v->name, F32, v->dims));
+    }
+    pb_text(&n, NODE_OUTPUT, "y");
+    pb_text(&n, NODE_OP, r->op);
+    pb_text(&n, NODE_DOMAIN, r->domain);
+    for (unsigned i = 0; i < 3 && r->attr[i].name; i++)
+        pb_message(&n, NODE_ATTR,
+                   r->attr[i].n < 0 ? float_attr(r->attr[i].name, (float) r->attr[i].v[0])
+                       : r->attr[i].n
+                       ? make_ints_attr(r->attr[i].name, r->attr[i].v, (size_t) r->attr[i].n)
+                       : make_int_attr(r->attr[i].name, r->attr[i].v[0]));
+    pb_message(&g, GRAPH_NODE, n);
+    pb_message(&g, GRAPH_OUTPUT, of_any_shape("y"));
+    return g;
+}
+
+static void try(const struct row *r)
+{
+    struct arena a = { 0 };
+    struct dims *ds = dims_new();
+    struct mgraph m;
+    struct tgraph t;
+    struct pb file = make_model(graph(r), r->opset);
+    rill_error err = { 0 };
+    const struct bytes b = { .data = file.data, .n = file.n };
+    rill_status s = mgraph_from_onnx(&m, &a, ds, &b, NULL, &err);
+    if (s == RILL_OK)
+        s = tgraph_from_mgraph(&t, &m, &(struct typed_opts) { 0 }, &err);
+    CHECK((s == RILL_OK) == !*r->words, "row %d, %s: %s %s", (int) (r - rows), r->op,
+          rill_status_text(s), err.text);
+    CHECK(s == RILL_OK || (strstr(err.text, r->words) && strstr(err.text, "node 'y'")),
+          "row %d, %s: '%s' does not say '%s'", (int) (r - rows), r->op, err.text, r->words);
+    free(file.data);
+    arena_drop(&a);
+    dims_free(ds);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        try(&rows[i]);
+    return check_done();
+}
