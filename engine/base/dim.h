@@ -133,6 +133,13 @@ const char *dims_claim_broken(const struct dims *ds, const struct dim *symbol, i
 rill_status dims_assume(struct dims *ds, const struct dim *d, rill_error *reterr);
 const struct dim *dim_refresh(struct dims *ds, const struct dim *d);
 
+/* A node, as errors name it; op may be NULL. */
+struct dim_asker {
+    const char *name, *op;
+};
+/* Bounds that follow are said to be of that node; who it was before. */
+struct dim_asker dims_ask_for(struct dims *ds, struct dim_asker who);
+
 /* d as it is where no number bounds it, as the rows that are cut out of a table that is long
  * enough: of min(500, T) T, of min(599, 299 + T) - max(0, 300 - T) 2*T - 1. */
 const struct dim *dim_unbounded(struct dims *ds, const struct dim *d);

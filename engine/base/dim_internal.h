@@ -40,6 +40,7 @@ struct dim {
     const char *name;        /* SYM only */
     struct dim_bound *bound; /* SYM only */
     int64_t *multiple;       /* SYM only: what it is one of */
+    const char **by;         /* SYM only: who put lo and hi, NULL where nobody is known */
     const struct dim *older; /* SYM only: the one that was named before it */
 };
 
@@ -63,6 +64,7 @@ struct dims {
     const struct dim **fact;           /* each is known to be >= 0 */
     unsigned n_facts, cap_facts, n_fresh;
     struct dim_claim *claims; /* the newest first */
+    struct dim_asker asker;
     rill_error err;
 };
 

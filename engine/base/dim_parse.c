@@ -310,15 +310,36 @@ static const char *claim_against(const struct parser *p, const struct dim *symbo
     return other && strcmp(other, p->text) != 0 ? other : NULL;
 }
 
+struct dim_asker dims_ask_for(struct dims *ds, struct dim_asker who)
+{
+    const struct dim_asker before = ds->asker;
+    ds->asker = who;
+    return before;
+}
+
+/* NULL: nobody is known, or there is no memory for the words. */
+static const char *asker_text(struct dims *ds)
+{
+    const struct dim_asker *a = &ds->asker;
+    return a->op ? arena_printf(&ds->arena, "node '%.80s' (%s)", a->name, a->op) : a->name;
+}
+
+static void bound_put(struct dims *ds, int64_t v, int64_t *bound, const char **by)
+{
+    *bound = v;
+    *by = asker_text(ds);
+}
+
 /* k*symbol + c >= 0 narrows the symbol's bounds. */
 static rill_status assert_bound(struct parser *p, const struct lin *l)
 {
     struct dim_bound *b = l->t[0]->bound;
+    const char **by = l->t[0]->by;
     int64_t k = l->k[0], q = 0;
     if (k > 0 && l->c != INT64_MIN && floor_div_checked(l->c, k, &q) && -q > b->lo)
-        b->lo = -q;
+        bound_put(p->ds, -q, &b->lo, &by[0]);
     if (k < 0 && k != INT64_MIN && floor_div_checked(l->c, -k, &q) && q < b->hi)
-        b->hi = q;
+        bound_put(p->ds, q, &b->hi, &by[1]);
     return b->lo > b->hi ? assert_refuse(p, claim_against(p, l->t[0], k > 0 ? b->lo : b->hi))
                          : RILL_OK;
 }

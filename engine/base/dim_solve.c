@@ -15,10 +15,11 @@ static rill_status solve_refuse(const struct dim *expr, const struct dim *symbol
 }
 
 static rill_status bound_refuse(const struct dim *expr, const struct dim *symbol, int64_t value,
-                                const char *bound, int64_t of, rill_error *err)
+                                const char *bound, int64_t of, const char *by, rill_error *err)
 {
-    char why[80];
-    snprintf(why, sizeof why, "it has to be at %s %" PRId64, bound, of);
+    char why[240];
+    snprintf(why, sizeof why, "it has to be at %s %" PRId64 "%s%s", bound, of, by ? " for " : "",
+             by ? by : "");
     return solve_refuse(expr, symbol, value, RILL_INVALID, why, err);
 }
 
@@ -41,25 +42,28 @@ rill_status dim_solve(const struct dim *expr, const struct dim *symbol, int64_t 
     if (rest % k)
         return solve_refuse(expr, symbol, value, RILL_INVALID, "it would be a fraction", reterr);
     if (rest / k < symbol->bound->lo)
-        return bound_refuse(expr, symbol, value, "least", symbol->bound->lo, reterr);
+        return bound_refuse(expr, symbol, value, "least", symbol->bound->lo, symbol->by[0], reterr);
     if (rest / k > symbol->bound->hi)
-        return bound_refuse(expr, symbol, value, "most", symbol->bound->hi, reterr);
+        return bound_refuse(expr, symbol, value, "most", symbol->bound->hi, symbol->by[1], reterr);
     *ret = rest / k;
     return RILL_OK;
 }
 
 /* ---- symbols that become something else ---- */
 
-/* ge0, which is `known` with the symbol replaced, is >= 0 from now on. */
+/* ge0, which is `known` with the symbol replaced, is >= 0 from now on. by: who needed it, or NULL
+ */
 static rill_status fact_inherit(struct dims *ds, const struct dim *known, const struct dim *ge0,
-                                rill_error *err)
+                                const char *by, rill_error *err)
 {
     char e[160], text[200];
     TRY(dims_status(ds, err));
     if (dim_print(ge0, e, sizeof e) >= (int) sizeof e)
         return RILL_OK; /* a fact that is not carried over proves less, never something wrong */
     snprintf(text, sizeof text, "%s >= 0", e);
+    const struct dim_asker before = dims_ask_for(ds, (struct dim_asker) { by, NULL });
     rill_status s = dims_assert(ds, text, err);
+    dims_ask_for(ds, before);
     if (s != RILL_INVALID)
         return s;
     dim_print(known, e, sizeof e);
@@ -81,12 +85,13 @@ rill_status dims_inherit(struct dims *ds, const struct dim *symbol, const struct
         c->ge0 = dim_subst(ds, c->ge0, symbol, to);
     if (b.lo != INT64_MIN)
         TRY(fact_inherit(ds, dim_sub(ds, symbol, dim_int(ds, b.lo)),
-                         dim_sub(ds, to, dim_int(ds, b.lo)), reterr));
+                         dim_sub(ds, to, dim_int(ds, b.lo)), symbol->by[0], reterr));
     if (b.hi != INT64_MAX)
         TRY(fact_inherit(ds, dim_sub(ds, dim_int(ds, b.hi), symbol),
-                         dim_sub(ds, dim_int(ds, b.hi), to), reterr));
+                         dim_sub(ds, dim_int(ds, b.hi), to), symbol->by[1], reterr));
     for (unsigned i = 0, n = ds->n_facts; i < n; i++)
         if (dim_mentions(ds->fact[i], symbol))
-            TRY(fact_inherit(ds, ds->fact[i], dim_subst(ds, ds->fact[i], symbol, to), reterr));
+            TRY(fact_inherit(ds, ds->fact[i], dim_subst(ds, ds->fact[i], symbol, to), NULL,
+                             reterr));
     return RILL_OK;
 }

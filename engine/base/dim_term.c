@@ -79,7 +79,8 @@ static struct dim *node_copy(struct dims *ds, const struct dim *proto)
         d->name = arena_string(&ds->arena, proto->name);
         d->bound = arena_new(&ds->arena, struct dim_bound);
         d->multiple = arena_new(&ds->arena, int64_t);
-        if (!d->name || !d->bound || !d->multiple)
+        d->by = arena_array(&ds->arena, const char *, 2);
+        if (!d->name || !d->bound || !d->multiple || !d->by)
             return NULL;
         *d->multiple = 1;
         *d->bound = (struct dim_bound) { INT64_MIN, INT64_MAX };

@@ -219,7 +219,10 @@ rill_status op_infer_named(const struct node *n, const struct fact *const *in,
                        .in_name = in_name,
                        .out = out,
                        .err = reterr };
-    TRY(n->op->infer(&c));
+    const struct dim_asker before = dims_ask_for(dims, (struct dim_asker) { n->name, n->op->name });
+    const rill_status s = n->op->infer(&c);
+    dims_ask_for(dims, before);
+    TRY(s);
     return any_size(in, n->n_in) ? numbers_infer(&c) : RILL_OK;
 }
 

@@ -274,6 +274,32 @@ static void test_equations(void)
     }
 }
 
+/* A bound says for which node it is, also when it was handed on; one that somebody asserted is of
+ * no node. */
+static void test_askers(void)
+{
+    struct dims *ds = dims_new();
+    const struct dim *s = dim_symbol(ds, "S"), *t = dim_symbol(ds, "T");
+    rill_error err = { RILL_OK, "" };
+    int64_t got;
+    const struct dim_asker before =
+        dims_ask_for(ds, (struct dim_asker) { .name = "y", .op = "Gather" });
+    bool ok = dims_assume(ds, dim_add_int(ds, s, -10), &err) == RILL_OK;
+    dims_ask_for(ds, before);
+    ok = ok && dims_assert(ds, "S <= 20", &err) == RILL_OK;
+    CHECK(ok && dim_solve(s, s, 9, &got, &err) == RILL_INVALID &&
+              strstr(err.text, "it has to be at least 10 for node 'y' (Gather)"),
+          "%s", err.text);
+    CHECK(dim_solve(s, s, 21, &got, &err) == RILL_INVALID &&
+              strstr(err.text, "it has to be at most 20") && !strstr(err.text, "node"),
+          "%s", err.text);
+    CHECK(dims_inherit(ds, s, dim_mul_int(ds, t, 2), &err) == RILL_OK &&
+              dim_solve(t, t, 4, &got, &err) == RILL_INVALID &&
+              strstr(err.text, "it has to be at least 5 for node 'y' (Gather)"),
+          "%s", err.text);
+    dims_free(ds);
+}
+
 /* What is known of a symbol is known of what replaces it. */
 static void test_carry(void)
 {
@@ -584,6 +610,7 @@ int main(void)
     test_sticky();
     test_symbols();
     test_solve_random();
+    test_askers();
     test_equations();
     test_carry();
     test_even();
