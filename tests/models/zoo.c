@@ -4,6 +4,7 @@
 #include "engine/graph/bodies.h"
 #include "lib/model.h"
 #include "check/law.h"
+#include "check/lower_bound.h"
 #include "lib/plan_internal.h"
 #include "tests/check.h"
 
@@ -28,6 +29,8 @@ static const struct net nets[] = {
     { "gtcrn", 1, 0, { 17, 40 }, { "out" }, 0, 0 },
     { "dualpath", 1, 0, { 11, 32 }, { "out" }, 0, 0 },
     { "dfn3", 1, 2, { 16, 37 }, { "gain", "taps" }, 0, 0 },
+    { "ulunas", 1, 0, { 15, 38 }, { "out" }, 0, 0 },
+    { "dpdfnet2", 1, 2, { 14, 33 }, { "out" }, 0, 2 },
     { "conformer", 16, 0, { 60, 133 }, { "logits" }, 0, 0 },
     { "relconformer", 4, 0, { 21, 60 }, { "y" }, 0, 0 },
     { "fastconformer", 16, 0, { 40, 101 }, { "y" }, 0, 0 },
@@ -144,6 +147,19 @@ static void skips_test(const struct net *n, const rill_model *m, const rill_plan
     CHECK(seen == 2, "%s: %u LSTMs", n->name, seen);
 }
 
+/* No output comes later than what it reads. */
+static void bounds_test(const struct net *n, const rill_model *m, const rill_plan *p)
+{
+    int64_t least[OUTPUTS_MAX];
+    rill_error err = { .text = "" };
+    CHECK(delay_bounds(&p->pgraph, &m->decluttered.g, least, &err) == RILL_OK, "%s: %s", n->name,
+          err.text);
+    for (uint32_t i = 0; i < p->pgraph.g.n_outputs; i++)
+        CHECK(p->pgraph.outputs[i].delay == least[i],
+              "%s: output %u is %d frames late, its bound %d", n->name, i,
+              (int) p->pgraph.outputs[i].delay, (int) least[i]);
+}
+
 static void net_test(const struct net *n)
 {
     rill_model *m = NULL;
@@ -167,6 +183,7 @@ static void net_test(const struct net *n)
               (int) p->pgraph.pulse, n->delay);
         CHECK(!strcmp(p->ports[p->n_inputs].info.name, n->output[0]), "%s: output '%s'", n->name,
               p->ports[p->n_inputs].info.name);
+        bounds_test(n, m, p);
         if (!strcmp(n->name, "tdnn_lstm"))
             skips_test(n, m, p);
     }

@@ -7,7 +7,7 @@ import math
 
 LENGTHS = {"relconformer": [21, 60], "fastconformer": [40, 101], "zipformer": [19, 44], "emformer": [22, 48], "moonshine": [27, 50],
            "codec": [64, 160], "linear": [21, 60], "memory": [22, 48], "table": [21, 60]}
-BY_DYNAMO = ("fastconformer", "zipformer", "moonshine")     # the rest by the exporter that traces
+BY_DYNAMO = ("fastconformer", "zipformer", "moonshine")
 
 
 def build():

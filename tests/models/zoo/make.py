@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Makes the zoo: small nets of known shapes with seeded weights, for whole sequences, time an axis of S frames.
 
-    python3 make.py export [NAME..]      writes NAME/model.onnx (Debian's python3-torch; attention_nets.py wants the newest of PyPI)
+    python3 make.py export [NAME..]      writes NAME/model.onnx (Debian's python3-torch, or PyPI's newest)
     python3 make.py scans                writes dualpath_scan/model.onnx (onnx)
     python3 make.py papers [NAME..]      writes those of papers.py (onnx)
     python3 make.py slim   [NAME..]      gives its tensors short names (onnx)
@@ -16,8 +16,10 @@ import sys
 import attention_nets
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+BY_DYNAMO = ("ulunas", *attention_nets.BY_DYNAMO)       # the rest by the exporter that traces
 LENGTHS = {
     "wavenet": [220, 301], "tdnn_lstm": [40, 121], "gtcrn": [17, 40], "dualpath": [11, 32], "dfn3": [16, 37],
+    "ulunas": [15, 38], "dpdfnet2": [14, 33],
     "conformer": [60, 133], "dualpath_scan": [9, 30],
     "demucs": [203, 518], "convtasnet": [160, 417], "bcresnet": [21, 50], "marblenet": [40, 121], "hifigan": [14, 33],
     "pyannet": [1300, 2911], "fullsubnet": [15, 36],
@@ -309,6 +311,166 @@ def build():
             path = self.df_path(F.pad(c0, (0, 0, 4, 0))).permute(0, 2, 3, 1)
             return gain, taps + path
 
+    # -- UL-UNAS: a U of the blocks its search found, gains for the magnitudes --
+
+    class Slopes(nn.Module):
+        """A PReLU beside a line, one of each for every channel and band."""
+        def __init__(self, channels, bands):
+            super().__init__()
+            self.line, self.start = nn.Parameter(torch.rand(channels, 1, bands)), nn.Parameter(torch.rand(channels, 1, bands) - 0.5)
+            self.act = nn.PReLU(channels)
+
+        def forward(self, x):
+            return self.line * x + self.start + self.act(x)
+
+    class BandAttention(nn.Module):
+        """Groups of neighbouring bands, a cell over them both ways in each frame."""
+        def __init__(self, bands, group):
+            super().__init__()
+            self.group, self.short, self.gru = group, -bands % group, nn.GRU(group, group, batch_first=True, bidirectional=True)
+            self.fc = nn.Linear(2 * group, group)
+
+        def forward(self, x):
+            bands = x.shape[-1]
+            energy = F.pad(torch.mean(x * x, dim=1), (0, self.short)).reshape(-1, (bands + self.short) // self.group, self.group)
+            a = torch.sigmoid(self.fc(self.gru(energy)[0])).reshape(1, 1, -1, bands + self.short)
+            return x * a[..., :bands]
+
+    class SearchedBlock(nn.Module):
+        """kernel (frames, bands). wide: pointwise, depthwise, pointwise with a way around; else pointwise and depthwise."""
+        def __init__(self, cin, cout, kernel, stride, bands, groups=1, wide=False, deconv=False, last=False):
+            super().__init__()
+            point = nn.ConvTranspose2d if deconv else nn.Conv2d
+            self.past, self.deconv, self.groups, self.last, self.around = kernel[0] - 1, deconv, groups, last, wide and cin == cout
+            size, out_bands = (kernel[0], kernel[1]), (bands - 1) * stride + 1 if deconv else (bands - 1) // stride + 1
+            self.point = point(cin, cout, 1, groups=groups)
+            self.norm, self.act = nn.BatchNorm2d(cout), Slopes(cout, bands)
+            pads = (self.past if deconv else 0, kernel[1] // 2)
+            self.depth = point(cout, cout, size, stride=(1, stride), padding=pads, groups=cout)
+            self.norm2, self.act2 = nn.BatchNorm2d(cout), Slopes(cout, out_bands)
+            self.point2, self.norm3 = (point(cout, cout, 1, groups=groups), nn.BatchNorm2d(cout)) if wide else (None, None)
+            self.time, self.band = TimeAttention(cout), BandAttention(out_bands, 4)
+
+        def mixed(self, x):
+            """Channels of the groups in turn."""
+            y = x.reshape(1, self.groups, x.shape[1] // self.groups, -1, x.shape[3])
+            return y.transpose(1, 2).reshape(1, x.shape[1], -1, x.shape[3])
+
+        def forward(self, x):
+            y = self.mixed(self.act(self.norm(self.point(x))))
+            y = self.norm2(self.depth(F.pad(y, (0, 0, self.past, 0)) if self.past else y))
+            y = torch.sigmoid(y) if self.last else self.act2(y)
+            if self.point2 is not None:
+                y = self.norm3(self.point2(y))
+            y = self.band(self.time(y))
+            return x + y if self.around and y.shape[3] == x.shape[3] else y
+
+    class Ulunas(nn.Module):
+        def __init__(self, low=17, high=16, bins=65):
+            super().__init__()
+            self.bands = Bands(low, high, bins)
+            self.encoder = nn.ModuleList([
+                SearchedBlock(1, 6, (3, 3), 2, 33), SearchedBlock(6, 8, (2, 3), 2, 17, 2, wide=True),
+                SearchedBlock(8, 8, (2, 3), 1, 9, 2), SearchedBlock(8, 8, (1, 5), 1, 9, 2, wide=True),
+                SearchedBlock(8, 8, (1, 5), 1, 9, 2)])
+            self.paths = nn.ModuleList([DualPath(8, 9), DualPath(8, 9)])
+            self.decoder = nn.ModuleList([
+                SearchedBlock(8, 8, (1, 5), 1, 9, 2, deconv=True), SearchedBlock(8, 8, (1, 5), 1, 9, 2, wide=True, deconv=True),
+                SearchedBlock(8, 8, (2, 3), 1, 9, 2, deconv=True), SearchedBlock(8, 6, (2, 3), 2, 9, 2, wide=True, deconv=True),
+                SearchedBlock(6, 1, (3, 3), 2, 17, deconv=True, last=True)])
+
+        def forward(self, spec):                                            # [1, 65, T, 2]
+            size = torch.sqrt(torch.sum(spec * spec, dim=-1) + 1e-12).permute(0, 2, 1)
+            x = self.bands.compress(torch.log10(size)[:, None])
+            kept = []
+            for layer in self.encoder:
+                x = layer(x)
+                kept.append(x)
+            for path in self.paths:
+                x = path(x)
+            for layer, skip in zip(self.decoder, reversed(kept)):
+                x = layer(x + skip)
+            return spec * self.bands.expand(x)[0, 0].transpose(0, 1)[None, :, :, None]
+
+    # -- means that run along --
+
+    @torch.jit.script
+    def running_mean_loop(x, first):
+        mean, means = first, []
+        for t in range(x.size(0)):
+            mean = 0.99 * mean + 0.01 * x[t]
+            means.append(mean)
+        return torch.stack(means)
+
+    def running_mean(x, first):
+        """[T, n]: an exponential mean over frames, a loop for the exporter that traces and a scan for the other."""
+        if not torch.jit.is_tracing():
+            from torch._higher_order_ops.scan import scan
+            step = lambda mean, now: ((0.99 * mean + 0.01 * now).clone(), 0.99 * mean + 0.01 * now)     # noqa: E731
+            return scan(step, first, x)[1]
+        return running_mean_loop(x, first)
+
+    # -- DPDFNet-2: DeepFilterNet with paths over bands and frames, its features normalised by means that run along --
+
+    class Dpdfnet2(Dfn3):
+        """The spectrum in and out. Means of 0.99 of themselves; features and the filter look 2 frames ahead."""
+        def __init__(self, ch=8, bands=16, low=24, bins=49):
+            super().__init__(ch, bands, low, hidden=24)
+            self.all = bins
+            self.widths = torch.arange(bins)[:, None] * bands // bins == torch.arange(bands)[None, :]
+            self.register_buffer("spread", self.widths.float())
+            self.register_buffer("erb_first", -60 - torch.arange(bands) * 30.0 / (bands - 1))
+            self.register_buffer("spec_first", 0.001 - torch.arange(low) * 0.0009 / (low - 1))
+            self.erb_paths = nn.ModuleList([DualPath(ch, bands // 4, grouped=False) for _ in range(2)])
+            self.df_paths = nn.ModuleList([DualPath(ch, low // 2, grouped=False) for _ in range(2)])
+            self.twice = nn.ModuleList([nn.Conv2d(ch, 2 * ch, (1, 3), padding=(0, 1)) for _ in range(2)])
+
+        def wider(self, layer, x):
+            """Channels in pairs become neighbouring bands."""
+            y = layer(x).reshape(1, 2, self.ch, -1, x.shape[3]).permute(0, 2, 3, 4, 1)
+            return F.relu(y.reshape(1, self.ch, -1, 2 * x.shape[3]))
+
+        def features(self, spec):                                           # [1, T, bins, 2]
+            power = torch.sum(spec * spec, dim=-1)[0]
+            erb = 10 * torch.log10(torch.matmul(power, self.spread / self.spread.sum(0)) + 1e-10)
+            erb = (erb - running_mean(erb, self.erb_first)) / 40
+            low = spec[:, :, :self.bins]
+            size = torch.sqrt(power[:, :self.bins] + 1e-12)
+            low = low / torch.sqrt(running_mean(size, self.spec_first))[None, :, :, None]
+            return self.ahead(erb[None, None]), self.ahead(low.permute(0, 3, 1, 2))
+
+        def filtered(self, spec, taps):
+            """Complex taps over 5 frames, 2 of them to come."""
+            t, wide = spec.shape[1], F.pad(spec[:, :, :self.bins], (0, 0, 0, 0, 2, 2))
+            taps = taps.reshape(1, -1, self.bins, self.order, 2)
+            re, im = 0, 0
+            for i in range(self.order):
+                x, w = wide[:, i:i + t], taps[:, :, :, i]
+                re = re + x[..., 0] * w[..., 0] - x[..., 1] * w[..., 1]
+                im = im + x[..., 0] * w[..., 1] + x[..., 1] * w[..., 0]
+            return torch.stack([re, im], dim=-1)
+
+        def forward(self, spec):
+            erb, low = self.features(spec)
+            e0 = self.erb0(erb)
+            e1 = self.erb1(e0)
+            e2 = self.erb2(e1)
+            e3 = self.erb3(e2)
+            c0 = self.df0(low)
+            c1 = self.df1(c0)
+            for a, b in zip(self.erb_paths, self.df_paths):
+                e3, c1 = a(e3), b(c1)
+            emb = self.shared(flat(e3) + F.relu(self.df_fc(flat(c1))))
+            d = self.erb_gru(emb).reshape(1, -1, self.bands // 4, self.ch).permute(0, 3, 1, 2)
+            d = self.up3(d + self.side[3](e3))
+            d = self.wider(self.twice[0], d + self.side[2](e2))
+            d = self.wider(self.twice[1], d + self.side[1](e1))
+            gain = torch.sigmoid(self.gain(d + self.side[0](e0)))[0, 0]
+            masked = spec * torch.matmul(gain, self.spread.t())[None, :, :, None]
+            taps = torch.tanh(self.df_out(self.df_gru(emb))).reshape(1, -1, self.bins, 2 * self.order)
+            taps = taps + self.df_path(F.pad(c0, (0, 0, 4, 0))).permute(0, 2, 3, 1)
+            return torch.cat([self.filtered(spec, taps), masked[:, :, self.bins:]], dim=2)
+
     # -- Conformer --
 
     class Attention(nn.Module):
@@ -376,6 +538,8 @@ def build():
         "gtcrn": (Gtcrn, [("spec", [1, 257, "S", 2])], ["out"]),
         "dualpath": (DualPathNet, [("x", [1, 2, "S", 33])], ["out"]),
         "dfn3": (Dfn3, [("erb", [1, 1, "S", 32]), ("spec", [1, 2, "S", 96])], ["gain", "taps"]),
+        "ulunas": (Ulunas, [("spec", [1, 65, "S", 2])], ["out"]),
+        "dpdfnet2": (Dpdfnet2, [("spec", [1, "S", 49, 2])], ["out"]),
         "conformer": (Conformer, [("x", [1, "S", 40])], ["logits"]),
         **attention_nets.build(),
     }
@@ -411,7 +575,7 @@ def export(names):
         path = os.path.join(HERE, name, "model.onnx")
         names_of = {"input_names": [n for n, _ in inputs], "output_names": outputs}
         with torch.no_grad():
-            if name in attention_nets.BY_DYNAMO:
+            if name in BY_DYNAMO:
                 grow = tuple({axis: torch.export.Dim.DYNAMIC for axis in axes[n]} for n, _ in inputs)
                 torch.onnx.export(net.eval(), example, path, dynamo=True, dynamic_shapes=grow, external_data=False, **names_of)
             else:
@@ -442,13 +606,13 @@ def papers(names):
 def slim(names):
     import onnx
     for name in LENGTHS:
-        if name == "dualpath_scan":     # bodies see its names
-            continue
         path = os.path.join(HERE, name, "model.onnx")
         if (names and name not in names) or not os.path.exists(path):
             continue
         model = onnx.load(path)
         graph = model.graph
+        if any(a.HasField("g") for n in graph.node for a in n.attribute):   # bodies see its names
+            continue
         short = {v.name: v.name for v in list(graph.input) + list(graph.output)}
         short[""] = ""
         for node in graph.node:
