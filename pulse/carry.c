@@ -26,15 +26,26 @@ static rill_status state_choose(struct pulser *p, const struct node *n, int64_t 
     return pulser_emit_op(p, OP_WHERE, n->name, NULL, 0, in, 3, ret);
 }
 
-rill_status pulser_carry(struct pulser *p, const struct node *n, const struct fact *f,
-                         const struct stream_fact *s, uint32_t init, struct carried *ret)
+static rill_status carry_begin(struct pulser *p, const struct node *n, const struct fact *f,
+                               const struct tensor *init, struct carried *ret)
 {
     struct fact plain = *f;
     plain.value = NULL;
-    ret->init = init == WIRE_NONE ? NULL : pulser_fact(p, init)->value;
+    ret->init = init;
     ret->state = ret->read = graph_add_wire(p->dst, n->name, &plain);
-    if (ret->state == WIRE_NONE)
-        return pulser_no_memory(p);
+    return ret->state == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
+}
+
+rill_status pulser_carry_from(struct pulser *p, const struct node *n, const struct fact *f,
+                              uint32_t init, struct carried *ret)
+{
+    return carry_begin(p, n, f, pulser_dst_fact(p, init)->value, ret);
+}
+
+rill_status pulser_carry(struct pulser *p, const struct node *n, const struct fact *f,
+                         const struct stream_fact *s, uint32_t init, struct carried *ret)
+{
+    TRY(carry_begin(p, n, f, init == WIRE_NONE ? NULL : pulser_fact(p, init)->value, ret));
     if (init == WIRE_NONE || ret->init)
         return RILL_OK;
     return state_choose(p, n, pulser_kept(p, init) ? s->delay / s->pulse : 0, p->map[init],

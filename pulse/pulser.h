@@ -10,6 +10,7 @@
  *   sections.c          wires with time on two axes
  *   shifts.c            products with tables of distances
  *   kept.c              frames at fixed places of a sequence
+ *   known.c             what is made of constants alone
  *   guard.c             numbers that an op checks, in frames outside the sequence
  *
  * The rules themselves are in rules_*.c: rules.h. */
@@ -143,6 +144,10 @@ rill_status pulser_state(struct pulser *p, const char *name, const struct fact *
 rill_status pulser_full(struct pulser *p, const char *name, const struct fact *f,
                         const struct tensor *scalar, const struct tensor **ret);
 
+/* known.c: the constant that a dst wire is computed of constants alone to be, as a dst wire;
+ * WIRE_NONE: it is none. */
+rill_status pulser_known(struct pulser *p, uint32_t dst_wire, uint32_t *ret);
+
 /* A tensor of the static wire's shape, all of it the scalar; NULL for a NULL scalar. */
 rill_status pulser_filled(struct pulser *p, uint32_t dst_wire, const struct tensor *scalar,
                           const struct tensor **ret);
@@ -275,6 +280,9 @@ void padded_heads_join(struct padded *q, const struct padded *other);
  * fill. */
 rill_status padded_frames(struct pulser *p, const struct node *n, const struct padded *q,
                           int64_t frames, uint32_t given, uint32_t *ret);
+/* The sequence that is padded by `all` of f, all->inner; no earlier than its heads are known. */
+rill_status padded_put(struct pulser *p, const struct node *n, const struct padded *all,
+                       struct flow *f);
 /* Whether frames that are known around the padded sequence, `after` of them behind it, may be
  * joined to those that pad it, and what reads windows of it is earlier then. */
 bool padded_joins(const struct pulser *p, uint32_t src_wire, int64_t after);

@@ -149,23 +149,6 @@ static rill_status padded_note(struct pulser *p, const struct node *n, const str
     return RILL_OK;
 }
 
-/* Given frames are in front of the sequence `all`: f becomes that, no earlier than those are known.
- */
-static rill_status heads_put(struct pulser *p, const struct node *n, const struct padded *all,
-                             struct flow *f)
-{
-    const struct flow_pad pad = { .mode = all->mode,
-                                  .before = all->before,
-                                  .after = all->after,
-                                  .fill = all->fill,
-                                  .head = all->head,
-                                  .tail = all->tail };
-    if (all->inputs)
-        TRY(flow_delay(p, n->name, f,
-                       larger(padded_heads_delay(all, 0) + pad.before - f->sf.delay, 0)));
-    return flow_pad(p, n, f, &pad);
-}
-
 /* Whether copies of the first frames are put in front of what is padded, and what is padded comes
  * earlier than that. */
 static bool copies_padded(const struct pulser *p, const struct node *n, const struct flow *f,
@@ -214,7 +197,7 @@ static rill_status pad_copies_padded(struct pulser *p, const struct node *n,
     offset_padded(&f->sf, pad->before, 0);
     const struct offset at = f->sf.at;
     *f = all->inner;
-    TRY(heads_put(p, n, all, f));
+    TRY(padded_put(p, n, all, f));
     f->sf.at = at;
     return pulser_bind(p, n, 0, f->wire, &f->sf);
 }
@@ -385,6 +368,6 @@ rill_status rule_concat(struct pulser *p, const struct node *n)
     TRY(joined_note(p, n, k, &around));
     if (around.inputs)
         TRY(heads_check(p, n, k, f.sf.axis));
-    TRY(heads_put(p, n, &around, &f));
+    TRY(padded_put(p, n, &around, &f));
     return pulser_bind(p, n, 0, f.wire, &f.sf);
 }

@@ -98,9 +98,8 @@ static rill_status cell_check(const struct pulser *p, const struct node *n,
     return lens_check(p, n, s);
 }
 
-/* The wire a state is read from, with what it starts from in input i of the node. */
-static rill_status state_read(struct pulser *p, const struct node *n, const struct stream_fact *s,
-                              unsigned i, struct carried *ret)
+/* The fact of a state of the node. */
+static rill_status state_fact(struct pulser *p, const struct node *n, struct fact *ret)
 {
     const struct fact *x = pulser_fact(p, n->in[IN_X]), *r = pulser_fact(p, n->in[IN_R]);
     bool batch_major = rnn_attr_of(n)->layout != 0;
@@ -114,6 +113,19 @@ static rill_status state_read(struct pulser *p, const struct node *n, const stru
     if (!fact_is_static(&f))
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: the number of its sequences is not known");
+    *ret = f;
+    return RILL_OK;
+}
+
+/* The wire a state is read from, with what it starts from: the dst wire `from`, or, WIRE_NONE, what
+ * input i of the node is. */
+static rill_status state_read(struct pulser *p, const struct node *n, const struct stream_fact *s,
+                              unsigned i, uint32_t from, struct carried *ret)
+{
+    struct fact f;
+    TRY(state_fact(p, n, &f));
+    if (from != WIRE_NONE)
+        return pulser_carry_from(p, n, &f, from, ret);
     return pulser_carry(p, n, &f, s, i < n->n_in ? n->in[i] : WIRE_NONE, ret);
 }
 
@@ -129,37 +141,110 @@ static rill_status skip_emit(struct pulser *p, const struct node *n, const struc
     return pulser_emit(p, &op_pulse_skip, n->name, a, &clock, 1, ret, 1);
 }
 
-static rill_status cell_along_time(struct pulser *p, const struct node *n, struct flow *f)
+/* The node's inputs, of which that one is the sequence; as many as it has of its own. */
+static unsigned cell_inputs(const struct pulser *p, const struct node *n, uint32_t x, uint32_t *in)
 {
-    bool lstm = node_is(n, OP_LSTM);
     const unsigned n_all = rnn_own_input(n, N_RNN_OWN), skip = rnn_skip_input(n);
-    unsigned n_in = skip, n_states = lstm ? 2 : 1;
-    uint32_t in[N_IN + N_RNN_OWN], out[3];
-    struct carried c[2];
-    TRY(cell_check(p, n, &f->sf));
-    for (unsigned i = 0; i < n->n_in; i++)
-        if (pulser_kept(p, n->in[i]) && i != IN_H && i != IN_C)
-            return kept_refuse(p, n);
-    TRY(flow_delay(p, n->name, f, larger(kept_delay(p, n, &f->sf) - f->sf.delay, 0)));
+    unsigned n_in = skip;
     for (unsigned i = 0; i < n_all; i++) {
         in[i] = node_has_input(n, i) ? p->map[n->in[i]] : WIRE_NONE;
         n_in = i > skip && in[i] != WIRE_NONE ? i + 1 : n_in;
     }
-    in[IN_X] = f->wire;
+    in[IN_X] = x;
     in[IN_LENS] = WIRE_NONE;
-    for (unsigned k = 0; k < n_states; k++) {
-        TRY(state_read(p, n, &f->sf, IN_H + k, &c[k]));
+    return n_in;
+}
+
+static unsigned cell_states(const struct node *n)
+{
+    return node_is(n, OP_LSTM) ? 2 : 1;
+}
+
+/* What constant frames in front of the sequence become, and the states behind them; none: states
+ * are WIRE_NONE. */
+struct cell_head {
+    struct padded all;
+    uint32_t state[2];
+};
+
+/* Whether the node comes earlier, as it does behind what is in front of the pad. */
+static bool head_wanted(const struct pulser *p, const struct node *n)
+{
+    const struct padded *q = &p->padded[n->in[IN_X]];
+    return q->is && !p->outer && !q->inputs && !node_has_kept(p, n) &&
+        (q->mode == PULSE_PAD_CONSTANT || q->mode == PULSE_PAD_VALUES) && q->before > 0 &&
+        q->before <= PADDED_GIVEN_MAX && p->sf[n->in[IN_X]].delay > q->inner.sf.delay - q->before;
+}
+
+static rill_status cell_head(struct pulser *p, const struct node *n, struct cell_head *ret)
+{
+    uint32_t in[N_IN + N_RNN_OWN], out[3];
+    struct padded *q = &ret->all;
+    bool known = true;
+    *ret = (struct cell_head) { .state = { WIRE_NONE, WIRE_NONE } };
+    if (!head_wanted(p, n))
+        return RILL_OK;
+    *q = p->padded[n->in[IN_X]];
+    TRY(padded_frames(p, n, q, q->before, q->head, &q->head));
+    const unsigned n_in = cell_inputs(p, n, q->head, in), states = cell_states(n);
+    TRY(pulser_emit(p, n->op, n->name, n->attr, in, n_in, out, 1 + states));
+    for (unsigned k = 0; k < states; k++) {
+        TRY(pulser_known(p, out[1 + k], &ret->state[k]));
+        known &= ret->state[k] != WIRE_NONE;
+    }
+    if (!known) {
+        *ret = (struct cell_head) { .state = { WIRE_NONE, WIRE_NONE } };
+        return RILL_OK;
+    }
+    TRY(padded_given(p, n, p->sf[n->in[IN_X]].length, q->before, q));
+    return pulser_known(p, out[0], &q->head);
+}
+
+/* The node on f; what it starts from is that of the head where there is one. */
+static rill_status cell_emit(struct pulser *p, const struct node *n, const struct cell_head *head,
+                             struct flow *f)
+{
+    const unsigned skip = rnn_skip_input(n), states = cell_states(n);
+    uint32_t in[N_IN + N_RNN_OWN], out[3];
+    struct carried c[2];
+    unsigned n_in = cell_inputs(p, n, f->wire, in);
+    for (unsigned k = 0; k < states; k++) {
+        TRY(state_read(p, n, &f->sf, IN_H + k, head->state[k], &c[k]));
         in[IN_H + k] = c[k].read;
     }
     if (f->sf.delay) {
         TRY(skip_emit(p, n, f, &in[skip]));
         n_in = n_in > skip ? n_in : skip + 1;
     }
-    TRY(pulser_emit(p, n->op, n->name, n->attr, in, n_in, out, 1 + n_states));
-    for (unsigned k = 0; k < n_states; k++)
+    TRY(pulser_emit(p, n->op, n->name, n->attr, in, n_in, out, 1 + states));
+    for (unsigned k = 0; k < states; k++)
         TRY(pulser_carry_end(p, n, &c[k], out[1 + k]));
+    f->wire = out[0];
     f->sf.uniform = false;
-    return n->n_out && n->out[0] != WIRE_NONE ? pulser_bind(p, n, 0, out[0], &f->sf) : RILL_OK;
+    return RILL_OK;
+}
+
+static rill_status cell_along_time(struct pulser *p, const struct node *n, struct flow *f)
+{
+    struct cell_head head;
+    TRY(cell_check(p, n, &f->sf));
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_kept(p, n->in[i]) && i != IN_H && i != IN_C)
+            return kept_refuse(p, n);
+    TRY(cell_head(p, n, &head));
+    const bool padded = head.state[0] != WIRE_NONE, wanted = n->n_out && n->out[0] != WIRE_NONE;
+    const struct offset at = f->sf.at;
+    if (padded)
+        *f = head.all.inner;
+    TRY(flow_delay(p, n->name, f, larger(kept_delay(p, n, &f->sf) - f->sf.delay, 0)));
+    TRY(cell_emit(p, n, &head, f));
+    if (padded && wanted) {
+        head.all.inner = *f;
+        p->padded[n->out[0]] = head.all;
+        TRY(padded_put(p, n, &head.all, f));
+    }
+    f->sf.at = at;
+    return wanted ? pulser_bind(p, n, 0, f->wire, &f->sf) : RILL_OK;
 }
 
 static rill_status cell_per_frame(struct pulser *p, const struct node *n)

@@ -2,6 +2,7 @@
 /* What reads padded sequences reads what is in front of the pad, and what pads it as given frames.
  */
 #include "engine/ops/clock.h"
+#include "pulse/ints.h"
 #include "pulse/pulser.h"
 
 static bool is_copies(const struct padded *q)
@@ -151,4 +152,19 @@ rill_status flow_unpad(struct pulser *p, const struct node *n, struct flow *f,
     w->after += q->after;
     w->fill = q->fill;
     return RILL_OK;
+}
+
+rill_status padded_put(struct pulser *p, const struct node *n, const struct padded *all,
+                       struct flow *f)
+{
+    const struct flow_pad pad = { .mode = all->mode,
+                                  .before = all->before,
+                                  .after = all->after,
+                                  .fill = all->fill,
+                                  .head = all->head,
+                                  .tail = all->tail };
+    if (all->inputs)
+        TRY(flow_delay(p, n->name, f,
+                       larger(padded_heads_delay(all, 0) + pad.before - f->sf.delay, 0)));
+    return flow_pad(p, n, f, &pad);
 }

@@ -63,6 +63,8 @@ OPS = ("engine/base", "engine/graph", "engine/ops")
 EXCEPTIONS = {
     ("pulse/shifts", "engine/typing"):
         "chains that shift rows are known by where they take elements from, for a few lengths: they are run on numbers",
+    ("pulse/known", "engine/typing"):
+        "what pads a sequence runs through a recurrence once, when the stream is cut: its last state is what the stream begins with",
     ("models/nnef/import", "engine/typing"):
         "an NNEF text is a program, read once sizes are known: it is typed as it is read, with the sizes the caller gave",
 }
