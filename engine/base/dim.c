@@ -40,6 +40,12 @@ rill_status dims_status(const struct dims *ds, rill_error *reterr)
     return ds->err.status;
 }
 
+rill_status dims_status_at(const struct dims *ds, const char *wire, rill_error *reterr)
+{
+    const rill_status s = dims_status(ds, reterr);
+    return s == RILL_OK || ds->failed_of_node ? s : err_prefix(reterr, s, "'%.80s'", wire);
+}
+
 /* ---- leaves ---- */
 
 const struct dim *dim_symbol(struct dims *ds, const char *name)
@@ -301,6 +307,28 @@ const struct dim *dim_refresh(struct dims *ds, const struct dim *d)
     return s ? dim_subst(ds, d, s, s) : d;
 }
 
+void dim_blame(struct dims *ds, const struct dim *d, const char *who)
+{
+    if (!dim_is_blamed(d))
+        d->by[0] = arena_string(&ds->arena, who);
+}
+
+bool dim_is_blamed(const struct dim *d)
+{
+    return dim_is_bad(d) || d->kind != DIM_BROADCAST || d->by[0];
+}
+
+/* What replaces a broadcast is of the node that it was of. */
+static const struct dim *subst_broadcast(struct dims *ds, const struct dim *d,
+                                         const struct dim *const *arg)
+{
+    const char *before = ds->broadcast_by;
+    ds->broadcast_by = d->by[0];
+    const struct dim *ret = dim_lattice(ds, DIM_BROADCAST, arg, d->n);
+    ds->broadcast_by = before;
+    return ret;
+}
+
 const struct dim *dim_subst(struct dims *ds, const struct dim *d, const struct dim *symbol,
                             const struct dim *to)
 {
@@ -313,7 +341,7 @@ const struct dim *dim_subst(struct dims *ds, const struct dim *d, const struct d
     const struct dim *arg[DIM_TERMS_MAX] = { NULL };
     for (unsigned i = 0; i < d->n; i++)
         arg[i] = dim_subst(ds, d->arg[i], symbol, to);
-    return subst_join(ds, d, arg);
+    return d->kind == DIM_BROADCAST ? subst_broadcast(ds, d, arg) : subst_join(ds, d, arg);
 }
 
 /* Whether `one` is 1, or 0 where n is 0, too: the last frame of a sequence, cut out of it, and

@@ -140,6 +140,14 @@ struct dim_asker {
 /* Bounds that follow are said to be of that node; who it was before. */
 struct dim_asker dims_ask_for(struct dims *ds, struct dim_asker who);
 
+/* A size that is broadcast of a number and others is said to be of that node (its words are copied)
+ * where substitution proves that they do not fit; who comes first stays. */
+void dim_blame(struct dims *ds, const struct dim *d, const char *who);
+bool dim_is_blamed(const struct dim *d); /* or nobody can be: it is no broadcast */
+/* dims_status with the wire in front of the words that is said to be wrong, unless they name a node
+ * already. */
+rill_status dims_status_at(const struct dims *ds, const char *wire, rill_error *reterr);
+
 /* d as it is where no number bounds it, as the rows that are cut out of a table that is long
  * enough: of min(500, T) T, of min(599, 299 + T) - max(0, 300 - T) 2*T - 1. */
 const struct dim *dim_unbounded(struct dims *ds, const struct dim *d);

@@ -40,7 +40,8 @@ struct dim {
     const char *name;        /* SYM only */
     struct dim_bound *bound; /* SYM only */
     int64_t *multiple;       /* SYM only: what it is one of */
-    const char **by;         /* SYM only: who put lo and hi, NULL where nobody is known */
+    /* Who put lo and hi of a symbol; who made a broadcast, [0]. NULL where nobody is known. */
+    const char **by;
     const struct dim *older; /* SYM only: the one that was named before it */
 };
 
@@ -65,6 +66,8 @@ struct dims {
     unsigned n_facts, cap_facts, n_fresh;
     struct dim_claim *claims; /* the newest first */
     struct dim_asker asker;
+    const char *broadcast_by; /* of the one that is being substituted */
+    bool failed_of_node;      /* err names it */
     rill_error err;
 };
 

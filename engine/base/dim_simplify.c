@@ -525,6 +525,10 @@ static bool broadcast_fails(struct dims *ds, const struct dim *a, const struct d
     char what[100];
     snprintf(what, sizeof what, "sizes %" PRId64 " and %" PRId64 " do not broadcast", a->value,
              b->value);
+    if (ds->broadcast_by && ds->err.status == RILL_OK) {
+        err_set(&ds->err, RILL_INVALID, "%s: %s", ds->broadcast_by, what);
+        ds->failed_of_node = true;
+    }
     dims_fail(ds, RILL_INVALID, what);
     return false;
 }

@@ -79,13 +79,18 @@ static struct dim *node_copy(struct dims *ds, const struct dim *proto)
         d->name = arena_string(&ds->arena, proto->name);
         d->bound = arena_new(&ds->arena, struct dim_bound);
         d->multiple = arena_new(&ds->arena, int64_t);
-        d->by = arena_array(&ds->arena, const char *, 2);
-        if (!d->name || !d->bound || !d->multiple || !d->by)
+        if (!d->name || !d->bound || !d->multiple)
             return NULL;
         *d->multiple = 1;
         *d->bound = (struct dim_bound) { INT64_MIN, INT64_MAX };
         d->older = ds->newest;
         ds->newest = d;
+    }
+    if (proto->kind == DIM_SYM || proto->kind == DIM_BROADCAST) {
+        d->by = arena_array(&ds->arena, const char *, 2);
+        if (!d->by)
+            return NULL;
+        d->by[0] = ds->broadcast_by; /* NULL of a symbol */
     }
     return (proto->n && !d->arg) || (proto->coef && !d->coef) ? NULL : d;
 }

@@ -326,6 +326,29 @@ static rill_status table_assume(struct infer *c, const struct dim *a, const stru
     return dims_assume_unbounded(c->dims, rows, c->err);
 }
 
+/* Where an open size that has to fit a number becomes another, the node is named, and the constant
+ * that has the number of elements. */
+static void broadcast_blame(struct infer *c, const struct dim *size)
+{
+    char shape[120], who[400];
+    for (unsigned i = 0; i < c->n_in && !dim_is_blamed(size); i++) {
+        const struct fact *f = c->in[i];
+        bool part = false;
+        for (int k = 0; f && f->value && k < f->rank; k++)
+            part |= dim_mentions(size, f->shape[k]);
+        if (!part)
+            continue;
+        fact_print(f, shape, sizeof shape);
+        snprintf(who, sizeof who,
+                 "node '%.80s' (%s): its input %u is a constant %s of the length that the file was "
+                 "exported with; one that is computed of the length would do",
+                 c->node->name, c->node->op->name, i, shape);
+        dim_blame(c->dims, size, who);
+    }
+    snprintf(who, sizeof who, "node '%.80s' (%s)", c->node->name, c->node->op->name);
+    dim_blame(c->dims, size, who);
+}
+
 rill_status infer_broadcast(struct infer *c, unsigned o, enum dtype type, unsigned first,
                             unsigned last)
 {
@@ -351,6 +374,8 @@ rill_status infer_broadcast(struct infer *c, unsigned o, enum dtype type, unsign
             TRY(table_assume(c, *d, in->shape[k]));
             TRY(table_assume(c, in->shape[k], *d));
             *d = dim_broadcast(c->dims, *d, in->shape[k]);
+            if (!dim_is_blamed(*d))
+                broadcast_blame(c, *d);
         }
     }
     c->out[o] = f;

@@ -114,9 +114,7 @@ static rill_status graph_copy(const struct subst *s, struct graph *ret, const st
         return no_memory(s);
     for (uint32_t i = 0; i < ret->n_wires; i++) {
         TRY(wire_substitute(s, &ret->wires[i]));
-        const rill_status made = dims_status(s->dims, s->err);
-        if (made != RILL_OK)
-            return err_prefix(s->err, made, "'%.80s'", ret->wires[i].name);
+        TRY(dims_status_at(s->dims, ret->wires[i].name, s->err));
     }
     for (uint32_t i = 0; i < ret->n_nodes; i++)
         TRY(bodies_copy(s, &ret->nodes[i]));

@@ -24,8 +24,7 @@ static rill_status no_memory(const struct interp *in, const struct node *n)
 
 static rill_status sizes_check(const struct interp *in, const char *name)
 {
-    const rill_status s = dims_status(in->dims, in->err);
-    return s == RILL_OK ? s : err_prefix(in->err, s, "'%.80s'", name);
+    return dims_status_at(in->dims, name, in->err);
 }
 
 /* ---- one node ---- */

@@ -300,6 +300,26 @@ static void test_askers(void)
     dims_free(ds);
 }
 
+/* Sizes that turn out not to broadcast are of the node that put them together, after another
+ * substitution, too. */
+static void test_blame(void)
+{
+    struct dims *ds = dims_new();
+    const struct dim *s = dim_symbol(ds, "S"), *t = dim_symbol(ds, "T");
+    const struct dim *d = dim_broadcast(ds, dim_int(ds, 30), s);
+    rill_error err = { RILL_OK, "" };
+    CHECK(!dim_is_blamed(d) && dim_is_blamed(s), "only a broadcast is blamed");
+    dim_blame(ds, d, "node 'mask' (Where)");
+    dim_blame(ds, d, "node 'later' (Add)");
+    d = dim_subst(ds, dim_add_int(ds, d, 1), s, dim_mul_int(ds, t, 2));
+    CHECK(dim_is(dim_subst(ds, d, t, dim_int(ds, 15)), 31), "30 of 15 times 2");
+    dim_subst(ds, d, t, dim_int(ds, 20));
+    CHECK(dims_status_at(ds, "y", &err) == RILL_INVALID && !strstr(err.text, "'y'") &&
+              strstr(err.text, "node 'mask' (Where): sizes 30 and 40 do not broadcast"),
+          "%s", err.text);
+    dims_free(ds);
+}
+
 /* What is known of a symbol is known of what replaces it. */
 static void test_carry(void)
 {
@@ -611,6 +631,7 @@ int main(void)
     test_symbols();
     test_solve_random();
     test_askers();
+    test_blame();
     test_equations();
     test_carry();
     test_even();

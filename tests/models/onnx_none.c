@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Constants of an ONNX file that are 0, below it or of another count than the node needs: refused
  * by node, op and value, as they are read or typed. */
+#include "engine/graph/subst.h"
 #include "engine/typing/typed.h"
 #include "models/onnx/reader.h"
 #include "tests/check.h"
 #include "tests/models/pb.h"
 
-enum { F32 = 1, I32 = 6, I64 = 7, INS = 9, VALUES = 3 };
+enum { F32 = 1, I32 = 6, I64 = 7, BOOL = 9, INS = 9, VALUES = 3 };
 
 struct value {
     const char *name;
@@ -160,8 +161,50 @@ static void try(const struct row *r)
     dims_free(ds);
 }
 
+/* x[2,S,S], hidden by a constant of so many frames as the file was exported with */
+static struct pb masked_file(void)
+{
+    static const uint8_t hides[30 * 30];
+    static const float much = -1e9f;
+    struct pb g = { 0 };
+    pb_message(&g, GRAPH_INPUT, make_value("x", F32, DIMS(2, -2, -2)));
+    pb_message(&g, GRAPH_CONST, make_raw("mask", BOOL, DIMS(30, 30), hides, sizeof hides));
+    pb_message(&g, GRAPH_CONST, make_raw("much", F32, DIMS(1), &much, sizeof much));
+    pb_message(&g, GRAPH_NODE, make_node("Where", "mask much x", "hidden"));
+    pb_message(&g, GRAPH_NODE, make_node("Relu", "hidden", "y"));
+    pb_message(&g, GRAPH_OUTPUT, of_any_shape("y"));
+    return make_model(g, 18);
+}
+
+/* The node that lays it over is named, and the constant, whichever wire is looked at first. */
+static void test_masked(void)
+{
+    struct arena a = { 0 };
+    struct dims *ds = dims_new();
+    struct mgraph m;
+    struct tgraph t;
+    struct graph g;
+    struct pb file = masked_file();
+    rill_error err = { 0 };
+    const struct bytes b = { .data = file.data, .n = file.n };
+    const bool made = mgraph_from_onnx(&m, &a, ds, &b, NULL, &err) == RILL_OK &&
+        tgraph_from_mgraph(&t, &m, &(struct typed_opts) { 0 }, &err) == RILL_OK;
+    CHECK(made, "%s", err.text);
+    const struct dim *s = dim_symbol(ds, "S");
+    CHECK(made && graph_substituted(&g, &t.g, s, dim_int(ds, 30), &a, &err) == RILL_OK, "%s",
+          err.text);
+    CHECK(made && graph_substituted(&g, &t.g, s, dim_int(ds, 41), &a, &err) == RILL_INVALID &&
+              strstr(err.text, "node 'hidden' (Where): its input 0 is a constant bool[30,30]") &&
+              strstr(err.text, "sizes 30 and 41"),
+          "%s", err.text);
+    free(file.data);
+    arena_drop(&a);
+    dims_free(ds);
+}
+
 int main(void)
 {
+    test_masked();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         try(&rows[i]);
     return check_done();
