@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct step_kind *const tables[] = { steps_window, steps_other, steps_state,
-                                                  steps_nets,   steps_moves, steps_masks,
-                                                  steps_windows };
+static const struct step_kind *const tables[] = { steps_window,  steps_other,  steps_state,
+                                                  steps_nets,    steps_moves,  steps_masks,
+                                                  steps_windows, steps_lengths };
 
 const struct step_kind *step_kind_at(unsigned i)
 {

@@ -42,7 +42,8 @@ struct chain {
 };
 
 extern const struct step_kind steps_window[], steps_other[], steps_state[], steps_nets[],
-    steps_moves[], steps_masks[], steps_windows[]; /* a row without a name ends each */
+    steps_moves[], steps_masks[], steps_windows[],
+    steps_lengths[]; /* a row without a name ends each */
 
 /* Of all tables; NULL past the last. */
 const struct step_kind *step_kind_at(unsigned i);
