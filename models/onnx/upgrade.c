@@ -142,6 +142,34 @@ rill_status up_resize_10(struct conversion *l)
     return convert_set_text(l, "nearest_mode", "ceil");
 }
 
+static bool is_of_pytorch(const struct reader *r)
+{
+    static const char name[] = "pytorch";
+    const ProtobufCBinaryData *by = &r->model->producer_name;
+    return r->model->has_producer_name && by->len == sizeof name - 1 &&
+        !memcmp(by->data, name, by->len);
+}
+
+/* By align_corners the standard's data spread places over the length as the scale has it, PyTorch,
+ * whose exporter writes the scale, over the one that is rounded down, as sizes would. */
+rill_status up_resize(struct conversion *l)
+{
+    enum { IN_X, IN_SCALES = 2, IN_SIZES };
+    struct emitter e = { l, RILL_OK };
+    const struct attr *axes = convert_attr(l, "axes");
+    if (!is_of_pytorch(l->r) || !convert_has(l, IN_SCALES) || convert_has(l, IN_SIZES) ||
+        !text_is(l, "coordinate_transformation_mode", "align_corners", false))
+        return RILL_OK;
+    uint32_t had = emit(&e, "Shape", l->in[IN_X]);
+    if (axes && axes->kind == ATTR_INTS)
+        had = emit(&e, "Gather", had, emit_ints(&e, axes->ints.v, axes->ints.n));
+    uint32_t longer = emit(&e, "Mul", emit_cast(&e, had, DTYPE_F32), l->in[IN_SCALES]);
+    uint32_t sizes = emit_cast(&e, emit(&e, "Floor", longer), DTYPE_I64);
+    TRY(e.status);
+    TRY(convert_input(l, IN_SCALES, WIRE_NONE));
+    return convert_input(l, IN_SIZES, sizes);
+}
+
 rill_status up_upsample_9(struct conversion *l)
 {
     return resize_old(l, "floor");

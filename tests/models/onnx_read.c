@@ -579,6 +579,37 @@ static void test_new_ops(void)
                FLOATS(1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6), 12);
 }
 
+/* 3 elements by 1.5, of which 4 are made: over 4.5 as the standard's data have it, over 4 as
+ * PyTorch's exporter means it. */
+static void aligned(const char *producer, const float *want)
+{
+    static const float by[] = { 1, 1.5f };
+    float v[6] = { 1, 2, 3, 4, 5, 6 };
+    struct tensor x = of_floats(v, 2, 2, 3);
+    struct pb g = { 0 }, n = make_node("Resize", "x - by", "y");
+    pb_message(&n, NODE_ATTR, make_text_attr("coordinate_transformation_mode", "align_corners"));
+    pb_message(&n, NODE_ATTR, make_text_attr("mode", "linear"));
+    pb_message(&g, GRAPH_INPUT, make_value("x", 1, DIMS(2, 3)));
+    pb_message(&g, GRAPH_CONST, make_raw("by", 1, DIMS(2), by, sizeof by));
+    pb_message(&g, GRAPH_NODE, n);
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(1)));
+    struct pb file = make_model(g, 13);
+    pb_text(&file, MODEL_PRODUCER, producer);
+    struct run r;
+    run_open(&r, file);
+    run_eval(&r, (const struct tensor *[]) { &x });
+    expect_floats(&r, 0, producer, want, 8);
+    run_drop(&r);
+}
+
+static void test_aligned(void)
+{
+    aligned("pytorch", FLOATS(1, 1 + 2 / 3.f, 1 + 4 / 3.f, 3, 4, 4 + 2 / 3.f, 4 + 4 / 3.f, 6));
+    aligned("another",
+            FLOATS(1, 1 + 4 / 7.f, 1 + 8 / 7.f, 1 + 12 / 7.f, 4, 4 + 4 / 7.f, 4 + 8 / 7.f,
+                   4 + 12 / 7.f));
+}
+
 static void test_constants(void)
 {
     struct pb ints = sample_attr(make_node("Constant", "", "y"), INTS("value_ints", 4, 5));
@@ -654,6 +685,7 @@ int main(void)
     test_old_broadcast();
     test_new_axes();
     test_new_ops();
+    test_aligned();
     test_constants();
     test_table();
     return check_done();

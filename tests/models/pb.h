@@ -75,7 +75,7 @@ static inline void pb_message(struct pb *p, unsigned field, struct pb sub)
 /* ---- messages of the format ---- */
 
 /* Field numbers. */
-enum { MODEL_IR = 1, MODEL_GRAPH = 7, MODEL_OPSET = 8, MODEL_META = 14 };
+enum { MODEL_IR = 1, MODEL_PRODUCER = 2, MODEL_GRAPH = 7, MODEL_OPSET = 8, MODEL_META = 14 };
 enum {
     GRAPH_NODE = 1,
     GRAPH_NAME = 2,
