@@ -319,17 +319,30 @@ static rill_status window_check(struct pulser *p, const struct node *n, const st
     return pulser_want_multiple(p, n, s, w->stride, "its hop");
 }
 
+static struct flow_pad pad_of(const struct padded *q)
+{
+    return (struct flow_pad) { .mode = q->mode,
+                               .before = q->before,
+                               .after = q->after,
+                               .fill = q->fill,
+                               .head = q->head,
+                               .tail = q->tail };
+}
+
+rill_status flow_padded(struct pulser *p, const struct node *n, struct flow *f,
+                        const struct padded *q, int64_t delay, int64_t frames)
+{
+    const struct flow_pad pad = pad_of(q);
+    return pad_emit(p, n, f, &pad, delay, pad_past(f, &pad, delay), frames);
+}
+
 /* Windows over a sequence whose pads are frames, its own or given ones: no later than the window,
  * or the frames that its first pads are made of. */
 static rill_status windows_of_copies(struct pulser *p, const struct node *n, struct flow *f,
                                      const struct flow_window *w)
 {
     const int64_t s = w->stride, used = f->sf.pulse - s + w->span + 1;
-    const struct flow_pad pad = { .mode = w->copies->mode,
-                                  .before = w->copies->before,
-                                  .after = w->copies->after,
-                                  .head = w->copies->head,
-                                  .tail = w->copies->tail };
+    const struct flow_pad pad = pad_of(w->copies);
     int64_t early = 0;
     if (pad.after)
         TRY(resolve_frames(p, n, f, &early));
@@ -338,7 +351,7 @@ static rill_status windows_of_copies(struct pulser *p, const struct node *n, str
                   lag = frames_up(larger(window, least), s);
     p->windows[n - p->src->nodes] =
         (struct axis_window) { true, pad.before, w->span - pad.before, s };
-    TRY(pad_emit(p, n, f, &pad, lag * s, pad_past(f, &pad, lag * s), used));
+    TRY(flow_padded(p, n, f, w->copies, lag * s, used));
     f->sf.pulse /= s;
     f->sf.delay = lag;
     flow_scale(&f->sf, s, 1);

@@ -296,6 +296,12 @@ rill_status padded_join(struct pulser *p, const struct node *n, uint32_t src_wir
 rill_status padded_given(struct pulser *p, const struct node *n, const struct dim *length,
                          int64_t before, struct padded *q);
 
+/* So many frames in each run of what q pads f to be, the first where a pulse begins, frame 0 so
+ * late.
+ */
+rill_status flow_padded(struct pulser *p, const struct node *n, struct flow *f,
+                        const struct padded *q, int64_t delay, int64_t frames);
+
 /* Takes the flow of a wire, that in front of a pad of zeros where there is one; ret_before and
  * ret_after: its frames. It lies where the padded sequence was found to lie: what was padded is
  * windows over that, whatever is between. */

@@ -60,21 +60,64 @@ static rill_status resize_sizes(struct pulser *p, const struct node *n, const st
     return pulser_ints(p, n->name, sizes, m, ret);
 }
 
-static rill_status resize_emit(struct pulser *p, const struct node *n, struct flow *f,
-                               int64_t times)
+/* So many frames, or those of a run, each repeated. */
+static rill_status repeats_emit(struct pulser *p, const struct node *n, const struct flow *to,
+                                uint32_t *wire)
 {
-    uint32_t in[4] = { f->wire, WIRE_NONE, WIRE_NONE, WIRE_NONE };
+    uint32_t in[4] = { *wire, WIRE_NONE, WIRE_NONE, WIRE_NONE };
+    if (has_input(p, n, IN_SCALES))
+        in[IN_SCALES] = p->map[n->in[IN_SCALES]];
+    else
+        TRY(resize_sizes(p, n, to, &in[IN_SIZES]));
+    return pulser_emit(p, n->op, n->name, n->attr, in, 4, wire, 1);
+}
+
+static rill_status flow_repeated(struct pulser *p, const struct node *n, struct flow *f,
+                                 int64_t times)
+{
     if (__builtin_mul_overflow(f->sf.pulse, times, &f->sf.pulse) || f->sf.pulse > INT32_MAX)
         return op_fail(p->err, RILL_LIMIT, n, "a pulse that is %lld times as long is too long",
                        (long long) times);
     f->sf.delay *= times;
     flow_scale(&f->sf, 1, times);
-    if (has_input(p, n, IN_SCALES))
-        in[IN_SCALES] = p->map[n->in[IN_SCALES]];
-    else
-        TRY(resize_sizes(p, n, f, &in[IN_SIZES]));
-    TRY(pulser_emit(p, n->op, n->name, n->attr, in, 4, &f->wire, 1));
-    return pulser_bind(p, n, 0, f->wire, &f->sf);
+    return repeats_emit(p, n, f, &f->wire);
+}
+
+/* What is padded by numbers or given frames is so when all are repeated; of copies, those of the
+ * ends. */
+static rill_status repeats_carry(struct pulser *p, const struct node *n, int64_t times)
+{
+    struct padded q = p->padded[n->in[IN_X]];
+    if (!q.is || (q.mode == PULSE_PAD_REFLECT && times > 1))
+        return RILL_OK;
+    TRY(flow_repeated(p, n, &q.inner, times));
+    q.inner.sf.length = dim_mul_int(p->dst->dims, q.inner.sf.length, times);
+    if (q.mode == PULSE_PAD_CONSTANT && q.fill) {
+        TRY(padded_frames(p, n, &q, q.before, WIRE_NONE, &q.head));
+        TRY(padded_frames(p, n, &q, q.after, WIRE_NONE, &q.tail));
+        q.mode = PULSE_PAD_VALUES;
+        q.fill = NULL;
+    }
+    q.before *= times;
+    q.after *= times;
+    q.direct *= times;
+    struct flow part = q.inner;
+    part.sf.pulse = q.before;
+    if (q.mode == PULSE_PAD_VALUES && q.before)
+        TRY(repeats_emit(p, n, &part, &q.head));
+    part.sf.pulse = q.after;
+    if (q.mode == PULSE_PAD_VALUES && q.after)
+        TRY(repeats_emit(p, n, &part, &q.tail));
+    p->padded[n->out[0]] = q;
+    return RILL_OK;
+}
+
+static rill_status resize_emit(struct pulser *p, const struct node *n, struct flow *f,
+                               int64_t times)
+{
+    TRY(flow_repeated(p, n, f, times));
+    TRY(pulser_bind(p, n, 0, f->wire, &f->sf));
+    return repeats_carry(p, n, times);
 }
 
 /* ---- frames between those of the input ---- */
@@ -215,11 +258,15 @@ static bool lengths_same(const struct pulser *p, const struct resized *z, int64_
     return true;
 }
 
+static int64_t frames_down(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
 /* The frame at or in front of output frame i. */
 static int64_t place_under(const struct stretch *s, int64_t i)
 {
-    int64_t at = i * s->down;
-    return at / s->up - (at % s->up < 0);
+    return frames_down(i * s->down, s->up);
 }
 
 /* The delay by which it is known, when output frame 0 comes, whether it is the only one. */
@@ -229,17 +276,18 @@ static int64_t single_known(const struct flow *f, const struct stretch *s)
     return (frames - 1 + f->sf.delay) / s->down * s->up;
 }
 
-/* The delay by which every frame is there that an output frame reads; runs of `down` input frames
- * are the tightest. */
+/* The delay, or, below 0, by how many frames it is too early, by which every frame is there that an
+ * output frame reads; runs of `down` input frames are the tightest. */
 #define PERIODS 4
 
 static void stretch_place(const struct resize_map *m, const struct flow *f, struct stretch *s)
 {
     int64_t lowest = INT64_MAX;
-    s->front = s->delay = 0;
+    s->front = 0;
+    s->delay = INT64_MIN;
     for (int64_t i = 0; i < PERIODS * s->up; i++) {
         struct reach r = reach_of(m, i);
-        int64_t run = (larger(r.high, 0) + f->sf.delay) / s->down;
+        int64_t run = frames_down(larger(r.high, 0) + f->sf.delay, s->down);
         s->delay = larger(s->delay, run * s->up - i);
         s->front = larger(s->front, -r.low);
     }
@@ -341,22 +389,114 @@ static rill_status single_emit(struct pulser *p, const struct node *n, const str
     return pulser_emit_op(p, OP_WHERE, n->name, NULL, 0, in, 3, y);
 }
 
-static rill_status stretch_emit(struct pulser *p, const struct node *n, const struct flow *f,
+static rill_status stretch_emit(struct pulser *p, const struct node *n, struct flow *f,
                                 const struct stretch *s)
 {
     const struct resize_attr *a = resize_attr_of(n);
     struct stream_fact to = f->sf;
-    uint32_t y;
     if (__builtin_mul_overflow(to.pulse / s->down, s->up, &to.pulse) || to.pulse > INT32_MAX)
         return op_fail(p->err, RILL_LIMIT, n, "a pulse that is %lld times as long is too long",
                        (long long) s->up);
     to.delay = s->delay;
     to.uniform = false;
     flow_scale(&to, s->down, s->up);
-    TRY(frames_emit(p, n, f, s, &to, a->mode, a->coord, a->near, &y));
+    TRY(frames_emit(p, n, f, s, &to, a->mode, a->coord, a->near, &f->wire));
     if (s->single)
-        TRY(single_emit(p, n, f, s, &to, &y));
-    return pulser_bind(p, n, 0, y, &to);
+        TRY(single_emit(p, n, f, s, &to, &f->wire));
+    f->sf = to;
+    return RILL_OK;
+}
+
+/* ---- behind what is padded ---- */
+
+/* Whether constant frames are in front of the sequence, and what is behind the node comes earlier
+ * out of what is behind them. */
+static bool heads_wanted(const struct pulser *p, const struct node *n, const struct stretch *s)
+{
+    const struct padded *q = &p->padded[n->in[IN_X]];
+    return q->is && !p->outer && !q->inputs && !s->single &&
+        (q->mode == PULSE_PAD_CONSTANT || q->mode == PULSE_PAD_VALUES) && q->before > 0 &&
+        q->before <= PADDED_GIVEN_MAX && p->sf[n->in[IN_X]].delay > q->inner.sf.delay - q->before;
+}
+
+/* The frames of a run and of its past, f, of what q pads. */
+static rill_status heads_join(struct pulser *p, const struct node *n, const struct resize_map *m,
+                              const struct padded *q, struct stretch *s, struct flow *f)
+{
+    *f = q->inner;
+    if (s->past > 0)
+        TRY(flow_resolve(p, n, f));
+    struct flow padded = *f;
+    padded.sf.delay -= q->before;
+    stretch_place(m, &padded, s);
+    s->history = larger(s->history, -padded.sf.delay);
+    TRY(flow_padded(p, n, f, q, padded.sf.delay + s->history, padded.sf.pulse + s->history));
+    f->sf.delay = padded.sf.delay;
+    f->sf.length = p->sf[n->in[IN_X]].length;
+    return RILL_OK;
+}
+
+/* The first `frames` output frames, of the constant ones that q puts in front. */
+static rill_status heads_emit(struct pulser *p, const struct node *n, const struct padded *q,
+                              const struct stretch *s, int64_t frames, uint32_t *ret)
+{
+    const struct resize_attr *a = resize_attr_of(n);
+    const int rank = pulser_fact(p, n->out[0])->rank;
+    static const char *const edge[] = { "edge" };
+    const struct attr mode = { .name = "mode", .kind = ATTR_STRINGS, .strings = { 1, edge } };
+    struct stretch whole = *s;
+    struct flow f = { .wire = q->head, .sf = { .axis = q->inner.sf.axis } };
+    const struct stream_fact to = { .axis = f.sf.axis, .pulse = frames };
+    int64_t pads[2 * RANK_MAX] = { 0 };
+    uint32_t in[2] = { q->head };
+    pads[f.sf.axis] = s->front;
+    TRY(pulser_ints(p, n->name, pads, 2 * (unsigned) rank, &in[1]));
+    TRY(pulser_emit_op(p, OP_PAD, n->name, &mode, 1, in, 2, &f.wire));
+    whole.delay = 0;
+    whole.history = s->front;
+    return frames_emit(p, n, &f, &whole, &to, a->mode, a->coord, a->near, ret);
+}
+
+static rill_status stretch_padded(struct pulser *p, const struct node *n,
+                                  const struct resize_map *m, struct stretch *s)
+{
+    const struct offset at = p->sf[n->in[IN_X]].at;
+    struct padded q = p->padded[n->in[IN_X]];
+    const int axis = q.inner.sf.axis;
+    struct flow f;
+    TRY(padded_given(p, n, p->sf[n->in[IN_X]].length, q.before, &q));
+    TRY(heads_join(p, n, m, &q, s, &f));
+    const int64_t frames = larger(-s->delay, 0);
+    if (s->front > 0 || s->past > 0)
+        TRY(stretch_clamp(p, n, &f, s));
+    f.sf.at = at;
+    if (frames)
+        TRY(heads_emit(p, n, &q, s, frames, &q.head));
+    TRY(stretch_emit(p, n, &f, s));
+    f.sf.axis = axis;
+    if (frames) {
+        f.sf.delay = 0;
+        f.sf.length = dim_add_int(p->dst->dims, pulser_fact(p, n->out[0])->shape[axis], -frames);
+        q.before = frames;
+        q.inner = f;
+        p->padded[n->out[0]] = q;
+        TRY(padded_put(p, n, &q, &f));
+        f.sf.at = q.inner.sf.at;
+    }
+    return pulser_bind(p, n, 0, f.wire, &f.sf);
+}
+
+static rill_status stretch_plain(struct pulser *p, const struct node *n, const struct resize_map *m,
+                                 struct flow *f, struct stretch *s)
+{
+    if (s->past > 0 || s->single)
+        TRY(flow_resolve(p, n, f));
+    stretch_place(m, f, s);
+    TRY(flow_history(p, n->name, f, s->history, NULL));
+    if (s->front > 0 || s->past > 0)
+        TRY(stretch_clamp(p, n, f, s));
+    TRY(stretch_emit(p, n, f, s));
+    return pulser_bind(p, n, 0, f->wire, &f->sf);
 }
 
 static rill_status stretch_rule(struct pulser *p, const struct node *n, struct flow *f,
@@ -366,15 +506,13 @@ static rill_status stretch_rule(struct pulser *p, const struct node *n, struct f
         .attr = resize_attr_of(n), .out = -1, .num = s->up, .den = s->down
     };
     TRY(pulser_want_multiple(p, n, &f->sf, s->down, "its ratio"));
-    if (s->past > 0 || s->single)
-        TRY(flow_resolve(p, n, f));
-    stretch_place(&m, f, s);
+    if (heads_wanted(p, n, s))
+        TRY(stretch_padded(p, n, &m, s));
+    else
+        TRY(stretch_plain(p, n, &m, f, s));
     p->windows[n - p->src->nodes] =
         (struct axis_window) { true, s->front, larger(reach_of(&m, s->up - 1).high, 0), s->down };
-    TRY(flow_history(p, n->name, f, s->history, NULL));
-    if (s->front > 0 || s->past > 0)
-        TRY(stretch_clamp(p, n, f, s));
-    return stretch_emit(p, n, f, s);
+    return RILL_OK;
 }
 
 /* ---- what does not stream ---- */

@@ -106,8 +106,129 @@ static void test_cells(void)
     test_reads("a cell", list, sizeof list / sizeof *list, 1);
 }
 
+#define NEAREST_HALF "mode='nearest coordinate_transformation_mode='half_pixel"
+#define LINEAR_HALF "mode='linear coordinate_transformation_mode='half_pixel"
+#define LINEAR_LEFT "mode='linear coordinate_transformation_mode='asymmetric"
+#define CUBIC_HALF "mode='cubic coordinate_transformation_mode='half_pixel"
+
+static void test_resizes(void)
+{
+    static const struct read list[] = {
+        { .op = "Resize", .attrs = NEAREST_HALF, .scale = 3, .before = 1, .cut = 3 },
+        { .op = "Resize",
+          .attrs = NEAREST_HALF,
+          .scale = 2,
+          .before = 2,
+          .after = 1,
+          .cut = 3,
+          .layer = true },
+        { .op = "Resize",
+          .attrs = NEAREST_HALF,
+          .scale = 2,
+          .before = 2,
+          .cut = 4,
+          .mode = "edge" },
+        { .op = "Resize", .attrs = LINEAR_HALF, .scale = 2, .before = 2 },
+        { .op = "Resize", .attrs = LINEAR_HALF, .scale = 2, .before = 3, .cut = 4, .layer = true },
+        { .op = "Resize",
+          .attrs = LINEAR_LEFT,
+          .scale = 3,
+          .before = 3,
+          .after = 2,
+          .cut = 5,
+          .layer = true },
+        { .op = "Resize", .attrs = CUBIC_HALF, .scale = 2, .before = 5, .cut = 4, .layer = true },
+        { .op = "Resize", .attrs = LINEAR_HALF, .scale = 2, .before = 6, .cut = 4, .ahead = true },
+    };
+    test_reads("resized", list, sizeof list / sizeof *list, 1);
+    static const struct read fewer[] = {
+        { .op = "Resize", .attrs = LINEAR_HALF, .scale = 0.5f, .before = 4, .cut = 2 },
+        { .op = "Resize",
+          .attrs = LINEAR_LEFT,
+          .scale = 1.5f,
+          .before = 6,
+          .cut = 4,
+          .layer = true },
+        { .op = "Resize",
+          .attrs = NEAREST_HALF,
+          .scale = 0.5f,
+          .before = 3,
+          .after = 1,
+          .cut = 1,
+          .layer = true },
+    };
+    test_reads("fewer", fewer, sizeof fewer / sizeof *fewer, 2);
+}
+
+/* ---- random nets ---- */
+
+static int drawn(uint32_t *draw, int n)
+{
+    return (int) (gb_random(draw) % (uint32_t) n);
+}
+
+static uint32_t net_part(struct gb *b, uint32_t x, uint32_t *draw)
+{
+    static const char *const cells[] = { "GRU", "LSTM", "RNN" };
+    static const char *const ways[] = { NEAREST_HALF, LINEAR_HALF, LINEAR_LEFT };
+    static const char *const modes[] = { "constant", "constant", "edge" };
+    const float scales[] = { 1, 1, (float) (2 + drawn(draw, 2)) };
+    const int k = 1 + drawn(draw, 4), before = drawn(draw, 5);
+    switch (drawn(draw, 9)) {
+    case 0:
+    case 1: return gb_pad(b, x, 3, 2, modes[drawn(draw, 3)], before, drawn(draw, 2));
+    case 2: return GB(b, "Concat", "axis=2", gb_weights(b, 3, 1, 2, before + 1), x);
+    case 3: return cell_over(b, x, cells[drawn(draw, 3)], drawn(draw, 2) != 0);
+    case 4: return GB(b, "Resize", ways[drawn(draw, 3)], x, WIRE_NONE, gb_floats(b, 3, scales));
+    case 5: return GB(b, "Sigmoid", "", x);
+    case 6: return gb_slice(b, x, 2, drawn(draw, 4), drawn(draw, 2) ? -1 : INT64_MAX, 1);
+    case 7:
+        return GB(b, "ConvTranspose", gb_printf(b, "strides=2 pads=%d,0", drawn(draw, 3)), x,
+                  gb_weights(b, 3, 2, 2, 3));
+    default:
+        return GB(b, "Conv",
+                  gb_printf(b, "strides=%d pads=%d,%d", 1 + drawn(draw, 2) / 2, drawn(draw, k),
+                            drawn(draw, 2)),
+                  x, gb_weights(b, 3, 2, 2, k), gb_weights(b, 1, 2));
+    }
+}
+
+/* ctx: a seed. */
+static void net_random(struct gb *b, const void *ctx)
+{
+    uint32_t draw = *(const uint32_t *) ctx, x = gb_input(b, "x", 3, 1, 2, GB_TIME);
+    for (int i = 3 + drawn(&draw, 3); i > 0; i--)
+        x = net_part(b, x, &draw);
+    gb_output(b, GB(b, "Relu", "", x));
+}
+
+/* All stream and obey the law. */
+static void test_nets(uint32_t first, uint32_t nets)
+{
+    static const int64_t lengths[] = { 0, 1, 2, 3, 5, 9, 30, -1 };
+    unsigned late = 0;
+    for (uint32_t seed = first; seed < first + nets; seed++) {
+        const uint32_t draw = seed * 2654435761u;
+        const int64_t pulses[] = { 1 + seed % 6, -1 };
+        const int64_t more = needless(net_random, &draw, pulses[0]);
+        struct oracle o = { .seed = 1 };
+        char name[32];
+        snprintf(name, sizeof name, "net %u", (unsigned) seed);
+        if (more > 0 && getenv("RILL_NETS"))
+            printf("%s: %d late\n", name, (int) more);
+        late += more > 0;
+        if (oracle_open(&o, net_random, &draw, NULL) == LAW_HOLDS)
+            oracle_laws(&o, name, pulses, lengths);
+        oracle_close(&o);
+    }
+    printf("%u of %u nets are later than they must\n", late, (unsigned) nets);
+}
+
 int main(void)
 {
+    const char *nets = getenv("RILL_NETS"), *first = getenv("RILL_NETS_FIRST");
     test_cells();
+    test_resizes();
+    test_nets(first ? (uint32_t) atoi(first) : 1, nets ? (uint32_t) atoi(nets) : 150);
     return oracle_end();
 }
