@@ -2,7 +2,9 @@
 /* rill run: any model on any data, as its whole graph. */
 #include "engine/base/bytes.h"
 #include "engine/base/float_mode.h"
+#include "engine/graph/bind.h"
 #include "engine/graph/op.h"
+#include "engine/graph/subst.h"
 #include "engine/late/op.h"
 #include "engine/typing/interp.h"
 #include "lib/model.h"
@@ -573,6 +575,24 @@ static rill_status job_open(struct job *j, const char *name)
     return open_uncompiled(&j->model, name, &j->open, &j->err);
 }
 
+/* Of the sizes that the data has. */
+static rill_status audit_of_data(struct job *j, const struct graph *g, const char *name)
+{
+    struct graph bound[2] = { *g, *g };
+    struct binding sizes;
+    const struct tensor **in = arena_array(&j->arena, const struct tensor *, j->g.n_inputs + 1u);
+    if (!in)
+        return no_memory(j);
+    for (uint32_t i = 0; i < j->n_in; i++)
+        TRY(run_input_at(&j->data, &j->g, i, 0, &j->arena, &in[i], &j->err));
+    TRY(binding_from_inputs(&sizes, &j->g, in, &j->err));
+    for (unsigned i = 0; i < sizes.n; i++)
+        TRY(graph_substituted(&bound[(i + 1) % 2], &bound[i % 2], sizes.list[i].symbol,
+                              dim_int(g->dims, sizes.list[i].value), &j->arena, &j->err));
+    run_audit(&bound[sizes.n % 2], name, j->json, false);
+    return RILL_OK;
+}
+
 static rill_status job_run(struct job *j, const char *name)
 {
     rill_status s = j->out ? npz_check(&j->err) : RILL_OK;
@@ -582,16 +602,21 @@ static rill_status job_run(struct job *j, const char *name)
     TRY(job_open(j, name));
     const struct graph *g =
         j->pass && !strcmp(j->pass, "typed") ? &j->model->typed.g : &j->model->decluttered.g;
-    if (j->audit)
-        run_audit(g, name, j->json);
+    const bool asks = only_asks(j);
+    if (!asks) {
+        TRY(reference_read(j));
+        TRY(graph_open(j, g));
+        TRY(data_read(j));
+    }
+    if (j->audit && !asks && j->steps == 1)
+        TRY(audit_of_data(j, g, name));
+    else if (j->audit)
+        run_audit(g, name, j->json, asks);
     if (j->json && (fflush(stdout) || dup2(STDERR_FILENO, STDOUT_FILENO) < 0))
         return err_set(&j->err, RILL_IO, "standard output cannot be written");
     TRY(ops_check(j, g));
-    if (only_asks(j))
+    if (asks)
         return RILL_OK;
-    TRY(reference_read(j));
-    TRY(graph_open(j, g));
-    TRY(data_read(j));
     j->times = tool_alloc((graph_count_nodes(&j->g) + 1u) * sizeof *j->times);
     TRY(steps_run(j, g));
     if (j->profile)
@@ -683,7 +708,8 @@ static int run(const struct command *cmd, int argc, char **argv)
           "the stage that runs (default decluttered)" },
         { "assert-op-count", 0, OPT_LIST, &j.op_counts, "OP=N", "fail unless so many are there" },
         { "assert-only-ops", 0, OPT_TEXT, &j.only_ops, "A,B,..", "fail if there are others" },
-        { "audit", 0, OPT_FLAG, &j.audit, NULL, "print ops, their number, bytes and products" },
+        { "audit", 0, OPT_FLAG, &j.audit, NULL,
+          "print ops, their number, bytes and products, of an open length by it" },
         { "json", 0, OPT_FLAG, &j.json, NULL,
           "that as JSON; what else is told goes to standard error" },
         { "profile", 0, OPT_FLAG, &j.profile, NULL, "the time that each op takes, slowest first" },

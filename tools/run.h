@@ -69,6 +69,7 @@ const char *run_op_name(const struct run_op *o);
 /* Sorted by name; free it. */
 struct run_op *run_ops(const struct graph *g, unsigned *ret_n);
 
-/* What the graph has and does, as words or JSON. */
-void run_audit(const struct graph *g, const char *model, bool json);
+/* What the graph has and does, as words or JSON. last: nothing is done with its sizes after, and
+ * open ones may be tried, which can leave an error in them. */
+void run_audit(const struct graph *g, const char *model, bool json, bool last);
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/graph/op.h"
-#include "engine/plan/cost.h"
-#include "tools/json.h"
 #include "tools/run.h"
 
 #include <math.h>
@@ -178,66 +176,4 @@ struct run_op *run_ops(const struct graph *g, unsigned *ret_n)
     ops_count(g, list, ret_n);
     qsort(list, *ret_n, sizeof *list, op_order);
     return list;
-}
-
-static uint64_t constant_bytes(const struct graph *g)
-{
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < g->n_wires; i++)
-        if (g->wires[i].node == WIRE_NONE && g->wires[i].fact.value && g->wires[i].fact.value->data)
-            bytes += tensor_bytes(g->wires[i].fact.value);
-    for (uint32_t i = 0; i < g->n_nodes; i++)
-        for (unsigned b = 0; b < g->nodes[i].n_body; b++)
-            bytes += constant_bytes(g->nodes[i].body[b]);
-    return bytes;
-}
-
-static void audit_print(const struct graph *g, const char *model, const struct run_op *ops,
-                        unsigned n, const struct cost *c)
-{
-    printf("%s: %u nodes, %llu bytes of constants\n", model, graph_count_nodes(g),
-           (unsigned long long) constant_bytes(g));
-    for (unsigned i = 0; i < n; i++) {
-        printf("  %-24s %6u", ops[i].op->name, ops[i].nodes);
-        for (unsigned k = 0; k < c->n_rows; k++)
-            if (c->row[k].op == ops[i].op)
-                printf("  %llu products", (unsigned long long) c->row[k].multiply_adds);
-        putchar('\n');
-    }
-    printf("  products in all: %llu%s\n", (unsigned long long) c->multiply_adds,
-           c->open ? ", and more where sizes are open" : "");
-}
-
-static json_t *product_of(const struct cost *c, const struct op *op)
-{
-    for (unsigned k = 0; k < c->n_rows; k++)
-        if (c->row[k].op == op)
-            return json_integer((json_int_t) c->row[k].multiply_adds);
-    return json_integer(0);
-}
-
-void run_audit(const struct graph *g, const char *model, bool json)
-{
-    unsigned n;
-    struct run_op *ops = run_ops(g, &n);
-    struct cost c;
-    cost_of_graph(g, &c);
-    if (json) {
-        json_t *list = json_array();
-        for (unsigned i = 0; i < n; i++)
-            json_array_append_new(list,
-                                  json_pack("{s:s, s:i, s:o}", "op", ops[i].op->name, "nodes",
-                                            (int) ops[i].nodes, "products",
-                                            product_of(&c, ops[i].op)));
-        json_t *j =
-            json_pack("{s:o, s:i, s:I, s:I, s:b, s:o}", "model", json_text(model), "nodes",
-                      (int) graph_count_nodes(g), "constant_bytes", (json_int_t) constant_bytes(g),
-                      "products", (json_int_t) c.multiply_adds, "open", (int) c.open, "ops", list);
-        json_dumpf(j, stdout, JSON_INDENT(1));
-        putchar('\n');
-        json_decref(j);
-    } else {
-        audit_print(g, model, ops, n, &c);
-    }
-    free(ops);
 }

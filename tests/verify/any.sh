@@ -78,6 +78,15 @@ ran 0 '"constant_bytes": [1-9]' --audit --json --assert-op-count MatMul=97
 ran 1 "FAIL: 97 nodes of MatMul, not 98" --assert-op-count MatMul=98
 "$rill" run --audit --json --steps 60 --input "x=$dir/x.npy" "$small/step.onnx" 2>/dev/null >"$dir/audit.json"
 good "one document of JSON where data runs, too" python3 -m json.tool "$dir/audit.json"
+# of an open length as an expression of it, of data by the sizes that it has
+window=$(dirname "$0")/../conformance/own/attention_window/model.onnx scan=$(dirname "$0")/../conformance/own/index_scan/model.onnx
+head -c 480 "$small/ref/step.in.x" >"$dir/fifteen"
+npy "$dir/fifteen.npy" "<f4" "1, 2, 15, 4" "$dir/fifteen"
+expect 0 "products in all: 16\*S\*S$" "$rill" run --audit "$window"
+expect 0 "products in all: 3\*S - 6$" "$rill" run --audit "$scan"
+expect 0 '"products_by_size": "16\*S\*S"' "$rill" run --audit --json "$window"
+expect 0 "products in all: 3600$" "$rill" run --audit --shape x=1,2,15,4 "$window"
+expect 0 "products in all: 3600$" "$rill" run --audit --input "x=$dir/fifteen.npy" "$window"
 ran 1 "FAIL: 97 nodes of Tanh, which is none of MatMul,Concat,Add,Slice" --assert-only-ops MatMul,Concat,Add,Slice
 ran 2 "takes OP=N, not 'MatMul'" --assert-op-count MatMul
 ran 0 "MatMul *97 .*%" --profile
