@@ -202,6 +202,17 @@ static rill_status pad_copies_padded(struct pulser *p, const struct node *n,
     return pulser_bind(p, n, 0, f->wire, &f->sf);
 }
 
+/* A sequence that is cut behind by a number, and so padded in front, is a shorter one. */
+static void pad_crop(const struct pulser *p, const struct node *n, struct pads *pads, int t,
+                     struct flow *f, struct flow_pad *pad)
+{
+    if (p->padded[n->in[0]].is || pad->mode != PULSE_PAD_CONSTANT || pad->before <= 0 ||
+        pad->after >= 0 || pads->least[t] != pad->after)
+        return;
+    f->sf.length = dim_add_int(p->dst->dims, f->sf.length, pad->after);
+    pads->least[t] = pads->after[t] = pad->after = 0;
+}
+
 rill_status rule_pad(struct pulser *p, const struct node *n)
 {
     static const int modes[] = { PULSE_PAD_CONSTANT, PULSE_PAD_REFLECT, PULSE_PAD_EDGE, -1 };
@@ -229,6 +240,7 @@ rill_status rule_pad(struct pulser *p, const struct node *n)
                            "cannot stream: the value it pads with is not a constant");
     }
     TRY(pad_others(p, n, &pads, t, &f.wire));
+    pad_crop(p, n, &pads, t, &f, &pad);
     if (pads.least[t] == 0 && copies_padded(p, n, &f, &pad))
         return pad_copies_padded(p, n, &pad, &f);
     if (pad.before >= 0 && pads.least[t] >= 0 && (pad.mode == PULSE_PAD_CONSTANT || pad.before))

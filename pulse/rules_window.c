@@ -120,15 +120,22 @@ static rill_status window_op(struct pulser *p, const struct node *n, const void 
 
 #define FRONT_MAX 1024
 
+#define FRONT_KEPT_MAX 64 /* frames of the sequence, of which windows are made in every run */
+
+static int64_t front_before(const struct flow_window *w)
+{
+    return w->copies ? w->copies->before : w->before;
+}
+
 /* How many output frames lie in what is put in front of the sequence alone, where those behind come
  * earlier without them; else 0. */
 static int64_t front_frames(const struct pulser *p, const struct node *n, const struct flow *f,
                             const struct flow_window *w)
 {
-    const bool constant = !w->copies || w->copies->mode == PULSE_PAD_VALUES;
-    const int64_t before = w->copies ? w->copies->before : w->before;
+    const int64_t before = front_before(w);
     const int64_t late = w->span + 1 - w->stride + f->sf.delay - before;
-    if (!constant || (w->copies && w->copies->inputs) || late > -w->stride ||
+    const bool kept = w->copies && (w->copies->inputs || w->copies->mode != PULSE_PAD_VALUES);
+    if ((kept && (p->outer || before > FRONT_KEPT_MAX)) || late > -w->stride ||
         f->sf.pulse % w->stride || node_has_kept(p, n) ||
         (w->copies && w->copies->after && lengths_negative(p, f->sf.length)))
         return 0;
@@ -136,6 +143,23 @@ static int64_t front_frames(const struct pulser *p, const struct node *n, const 
     if (w->copies && w->copies->after && frames * w->stride > before)
         frames = before / w->stride;
     return frames <= FRONT_MAX ? frames : 0;
+}
+
+/* Copies of frames in front of the sequence, *f, become given ones: nothing else is put there. */
+static rill_status front_given(struct pulser *p, const struct node *n, struct flow *f,
+                               struct flow_window *w)
+{
+    struct padded *q = w->copies ? arena_copy(p->arena, w->copies, sizeof *q) : NULL;
+    if (!w->copies || w->copies->mode == PULSE_PAD_VALUES)
+        return RILL_OK;
+    if (!q)
+        return pulser_no_memory(p);
+    TRY(padded_given(p, n, p->sf[n->in[0]].length, q->before, q));
+    const struct offset at = f->sf.at;
+    *f = q->inner;
+    f->sf.at = at;
+    w->copies = q;
+    return RILL_OK;
 }
 
 /* Windows behind those frames; ret_head: what is in front of the sequence there. */
@@ -158,6 +182,7 @@ static rill_status front_cut(struct pulser *p, const struct node *n, const struc
     if (w->before > 0)
         TRY(pulser_slice(p, n->name, q->head, f->sf.axis, cut, q->before, &q->head));
     q->before = w->before;
+    q->direct = 0;
     q->head = w->before > 0 ? q->head : WIRE_NONE;
     return RILL_OK;
 }
@@ -170,13 +195,20 @@ static rill_status front_carry(struct pulser *p, const struct node *n, const voi
     uint32_t in, head;
     if (frames == 0)
         return RILL_OK;
+    TRY(front_given(p, n, &f, &w));
+    const int64_t inputs = w.copies ? w.copies->inputs : 0;
     TRY(front_cut(p, n, &f, frames, &w, &in));
     TRY(window_op(p, n, attr, in, &head));
     TRY(flow_windows(p, n, &f, &w));
     TRY(window_op(p, n, attr, f.wire, &f.wire));
     f.sf.length = dim_add_int(p->dst->dims, pulser_fact(p, n->out[0])->shape[f.sf.axis], -frames);
-    p->padded[n->out[0]] =
-        (struct padded) { true, f, frames, 0, NULL, PULSE_PAD_VALUES, head, WIRE_NONE, 0, 0 };
+    p->padded[n->out[0]] = (struct padded) { .is = true,
+                                             .inner = f,
+                                             .before = frames,
+                                             .mode = PULSE_PAD_VALUES,
+                                             .head = head,
+                                             .tail = WIRE_NONE,
+                                             .inputs = inputs };
     return RILL_OK;
 }
 

@@ -61,7 +61,7 @@ static uint32_t read_emit(struct gb *b, const struct read *c, uint32_t x)
                                : GB(b, "Resize", c->attrs, x, WIRE_NONE, gb_floats(b, 3, scales));
     }
     case 'A': return GB(b, c->op, c->attrs, x);
-    default: return GB(b, c->op, c->attrs, x, gb_weights(b, 3, 2, 2, 4));
+    default: return GB(b, c->op, c->attrs ? c->attrs : "", x, gb_weights(b, 3, 2, 2, 4));
     }
 }
 
@@ -160,6 +160,47 @@ static void test_resizes(void)
     test_reads("fewer", fewer, sizeof fewer / sizeof *fewer, 2);
 }
 
+/* Windows of which some lie in copies of frames alone. */
+static void test_windows(void)
+{
+    static const struct read list[] = {
+        { .op = "Conv", .mode = "edge", .before = 5, .cut = 2 },
+        { .op = "Conv", .mode = "edge", .before = 6, .after = 1, .cut = 2, .layer = true },
+        { .op = "Conv", .mode = "edge", .before = 4, .cut = 3 },
+        { .op = "Conv", .mode = "edge", .before = 6, .cut = 2, .ahead = true },
+        { .op = "Conv", .attrs = "pads=2,1", .mode = "edge", .before = 3, .cut = 2 },
+        { .op = "AveragePool", .attrs = "kernel_shape=2", .mode = "edge", .before = 3, .cut = 2 },
+    };
+    test_reads("windows", list, sizeof list / sizeof *list, 1);
+    static const struct read apart[] = {
+        { .op = "Conv", .attrs = "strides=2", .mode = "edge", .before = 7, .cut = 1 },
+        { .op = "Conv",
+          .attrs = "strides=2 pads=1,0",
+          .mode = "edge",
+          .before = 5,
+          .cut = 2,
+          .layer = true },
+        { .op = "AveragePool",
+          .attrs = "kernel_shape=3 strides=2",
+          .mode = "edge",
+          .before = 5,
+          .cut = 1 },
+    };
+    test_reads("windows apart", apart, sizeof apart / sizeof *apart, 2);
+}
+
+/* Frames that are put in front, and others that are cut off behind by the same Pad. */
+static void test_shifts(void)
+{
+    static const struct read list[] = {
+        { .op = "Conv", .before = 2, .after = -1 },
+        { .op = "Conv", .attrs = "pads=1,2", .before = 3, .after = -2, .layer = true },
+        { .op = "GRU", .before = 3, .after = -3, .cut = 2 },
+        { .op = "Conv", .before = 5, .after = -1, .cut = 2, .ahead = true },
+    };
+    test_reads("shifted", list, sizeof list / sizeof *list, 1);
+}
+
 /* ---- random nets ---- */
 
 static int drawn(uint32_t *draw, int n)
@@ -176,7 +217,7 @@ static uint32_t net_part(struct gb *b, uint32_t x, uint32_t *draw)
     const int k = 1 + drawn(draw, 4), before = drawn(draw, 5);
     switch (drawn(draw, 9)) {
     case 0:
-    case 1: return gb_pad(b, x, 3, 2, modes[drawn(draw, 3)], before, drawn(draw, 2));
+    case 1: return gb_pad(b, x, 3, 2, modes[drawn(draw, 3)], before, drawn(draw, 4) - 1);
     case 2: return GB(b, "Concat", "axis=2", gb_weights(b, 3, 1, 2, before + 1), x);
     case 3: return cell_over(b, x, cells[drawn(draw, 3)], drawn(draw, 2) != 0);
     case 4: return GB(b, "Resize", ways[drawn(draw, 3)], x, WIRE_NONE, gb_floats(b, 3, scales));
@@ -229,6 +270,8 @@ int main(void)
     const char *nets = getenv("RILL_NETS"), *first = getenv("RILL_NETS_FIRST");
     test_cells();
     test_resizes();
+    test_windows();
+    test_shifts();
     test_nets(first ? (uint32_t) atoi(first) : 1, nets ? (uint32_t) atoi(nets) : 150);
     return oracle_end();
 }
