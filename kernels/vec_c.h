@@ -9,6 +9,7 @@
 #define V16_UNROLL
 #define V16_UNROLLED static __attribute__((noinline))
 #define CALLED       static __attribute__((noinline, unused))
+#define V16_FMA_CALLS 1 /* a function for each lane */
 
 typedef struct { float f[16]; } v16;
 typedef struct { int32_t i[16]; } i16;

@@ -5,6 +5,7 @@
 #include "kernels/bytes.h"
 #include "kernels/fixed.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -250,6 +251,40 @@ static void quantize_check(struct check *t, size_t n, unsigned variant)
     check_drop(t);
 }
 
+/* Floats beside halves of any scale, where a quotient that is one bit off is another whole number,
+ * and numbers that are large or none. */
+static void quotients_check(struct check *t, unsigned variant)
+{
+    enum { N = 16 * 17 };
+    static const float far[] = {
+        INFINITY, -INFINITY, NAN, 0, FLT_MAX, -FLT_MAX, FLT_MIN, 0x1p-149f
+    };
+    const unsigned least_exponent = variant % 8 ? 100 : 2, exponents = variant % 8 ? 50 : 250;
+    const uint32_t bits =
+        (least_exponent + check_bits(t) % exponents) << 23 | (check_bits(t) & 0x7fffff);
+    struct kern_quant q = { .zero = variant & 1 ? -128 + (int32_t) (check_bits(t) % 256) : 0,
+                            .least = -128,
+                            .most = 127 };
+    float *x = check_buf(t, N, variant & 2);
+    uint8_t *y = check_bytes(t, N, variant & 2);
+    int32_t got[N], want[N];
+    memcpy(&q.scale, &bits, sizeof q.scale);
+    for (int i = 0; i < N; i++) {
+        x[i] = ((float) (i - N / 2) + 0.5f) * q.scale;
+        for (unsigned n = check_bits(t) % 5; n > 0; n--)
+            x[i] = nextafterf(x[i], n % 2 ? INFINITY : 0);
+        if (i % 16 == 15)
+            x[i] = far[i / 16 % 8];
+    }
+    t->new.quantize_f32(y, x, N, &q);
+    for (int i = 0; i < N; i++) {
+        got[i] = number(y[i], true);
+        want[i] = quantized(x[i], &q);
+    }
+    check_ints(t, "quantize_f32", want, got, N, "scale %a variant %u", (double) q.scale, variant);
+    check_drop(t);
+}
+
 /* Halves, numbers that are none and such as are far outside. */
 static void away_check(struct check *t, size_t n, unsigned variant)
 {
@@ -279,6 +314,8 @@ void check_quant(struct check *t)
         quantize_check(t, i % 7 ? i % 50 : i % 300, i * 37 % 1024);
         away_check(t, i % 7 ? i % 50 : i % 300, i * 37 % 1024);
     }
+    for (unsigned i = 0; i < 2000; i++)
+        quotients_check(t, i);
 }
 
 /* ---- sums of places, and sums to bytes ---- */
