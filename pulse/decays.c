@@ -76,10 +76,9 @@ const struct tensor *decay_of(const struct falling *f, uint32_t w, struct arena 
     return NULL;
 }
 
-static bool is_infinite(const struct tensor *v)
+static bool is_number(const struct tensor *v, double x)
 {
-    return v && v->type == DTYPE_F32 && tensor_count(v) == 1 &&
-        tensor_get_f64(v, v->data, 0) == INFINITY;
+    return v && v->type == DTYPE_F32 && tensor_count(v) == 1 && tensor_get_f64(v, v->data, 0) == x;
 }
 
 static bool all_below_zero(const struct tensor *v)
@@ -90,23 +89,38 @@ static bool all_below_zero(const struct tensor *v)
     return true;
 }
 
-const struct tensor *decay_hidden(const struct falling *f, uint32_t w, struct arena *a,
-                                  uint32_t *ret_mask, bool *ret_opposite)
+/* e to the power of a distance that is infinite where the mask hides a key. */
+static const struct tensor *infinitely_far(const struct falling *f, const struct node *n,
+                                           struct arena *a, uint32_t *ret_mask, bool *ret_opposite)
 {
-    const struct node *n = graph_producer(f->g, w), *far;
+    const struct node *far;
     const struct tensor *v;
     uint32_t by;
-    n = n && node_is(n, OP_EXP) ? graph_producer(f->g, n->in[0]) : NULL;
+    n = node_is(n, OP_EXP) ? graph_producer(f->g, n->in[0]) : NULL;
     for (unsigned i = 0; n && i < 2; i++) {
         if (!(v = exponent_of(f, n, i, &by)) || !all_below_zero(v) ||
             !(far = graph_producer(f->g, by)) || !node_is(far, OP_WHERE))
             continue;
-        *ret_opposite = is_infinite(f->g->wires[far->in[1]].fact.value);
-        if (!*ret_opposite && !is_infinite(f->g->wires[far->in[2]].fact.value))
+        *ret_opposite = is_number(f->g->wires[far->in[1]].fact.value, INFINITY);
+        if (!*ret_opposite && !is_number(f->g->wires[far->in[2]].fact.value, INFINITY))
             continue;
         *ret_mask = far->in[0];
         if (distance_sign(f, far->in[*ret_opposite ? 2 : 1]) == 1)
             return factors(v, true, 1, a);
     }
     return NULL;
+}
+
+const struct tensor *decay_hidden(const struct falling *f, uint32_t w, struct arena *a,
+                                  uint32_t *ret_mask, bool *ret_opposite)
+{
+    const struct node *n = graph_producer(f->g, w);
+    const struct tensor *v = n ? infinitely_far(f, n, a, ret_mask, ret_opposite) : NULL;
+    if (v || !n || !node_is(n, OP_WHERE))
+        return v;
+    *ret_mask = n->in[0];
+    *ret_opposite = is_number(f->g->wires[n->in[1]].fact.value, 0);
+    return *ret_opposite || is_number(f->g->wires[n->in[2]].fact.value, 0)
+        ? decay_of(f, n->in[*ret_opposite ? 2 : 1], a)
+        : NULL;
 }

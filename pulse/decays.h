@@ -21,7 +21,7 @@ int falling_axis(const struct falling *f, uint32_t w, int axis);
 const struct tensor *decay_of(const struct falling *f, uint32_t w, struct arena *a);
 
 /* The same where the mask shows a key, its opposite or itself, and 0 elsewhere: a power of a
- * distance that is infinite there (torchscale). */
+ * distance that is infinite there (torchscale), or a Where of it and 0. */
 const struct tensor *decay_hidden(const struct falling *f, uint32_t w, struct arena *a,
                                   uint32_t *ret_mask, bool *ret_opposite);
 #endif

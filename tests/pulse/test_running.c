@@ -12,7 +12,18 @@
 
 enum { WIDTH = 4 };
 enum form { MULTIPLIED, BEFORE, FILLED, OVER_SUM, EINSUM, N_FORMS };
-enum fall { POWERS, POWERS_BEFORE, EXPONENTS, INFINITE, AVERAGE, MEANS, SUMMED, N_FALLS };
+enum fall {
+    POWERS,
+    POWERS_BEFORE,
+    EXPONENTS,
+    INFINITE,
+    CHOSEN,
+    LEFT_OUT,
+    AVERAGE,
+    MEANS,
+    SUMMED,
+    N_FALLS
+};
 
 static uint32_t positions(struct gb *b, uint32_t x)
 {
@@ -84,6 +95,12 @@ static uint32_t falls(struct gb *b, uint32_t at, enum fall fall)
         far = GB(b, "Where", "", GB(b, "Less", "", i, j), gb_scalar(b, INFINITY), far);
         return cleared(b, GB(b, "Exp", "", GB(b, "Mul", "", far, GB(b, "Log", "", each))));
     }
+    if (fall == CHOSEN)
+        return GB(b, "Where", "", GB(b, "GreaterOrEqual", "", i, j),
+                  GB(b, "Pow", "", each, GB(b, "Clip", "", far, gb_scalar(b, 0))), gb_scalar(b, 0));
+    if (fall == LEFT_OUT)
+        return GB(b, "Where", "", GB(b, "Less", "", i, j), gb_scalar(b, 0),
+                  GB(b, "Pow", "", each, far));
     uint32_t y = fall == EXPONENTS ? GB(b, "Exp", "", GB(b, "Mul", "", GB(b, "Log", "", each), far))
                                    : GB(b, "Pow", "", each, far);
     y = GB(b, "Mul", "", y, shown);
