@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Random chains of what exporters write, as ONNX files: ONNX Runtime judges the whole run, and the law the stream.
 idioms.py RILL FOLDER FIRST COUNT: seeds FIRST.., files and what is wrong with them in FOLDER."""
-import os, random, re, subprocess, sys
+import os, random, sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 import counted
+import ort_judge
 
 WIDTH = 4
 F32, I64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
@@ -288,7 +288,7 @@ IDIOMS = [linear, norm, conv, causal_by_pad, gru, cumulative_mean, skip, between
           attention, attention, attention, retention, moving_mean, linear_attention]
 
 
-# ---- the judges ----
+# ---- the run ----
 
 def chain_make(seed):
     c, x = Chain(seed), "x"
@@ -301,56 +301,24 @@ def chain_make(seed):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), used
 
 
-def whole_run(model, seed):
-    """What goes in, and what ONNX Runtime makes of it; None where that is no numbers."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = 1, 4
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    frames = random.Random(seed).choice([5, 16, 24, 37])
-    x = np.random.default_rng(seed).standard_normal((1, frames, WIDTH)).astype(np.float32)
-    y = session.run(None, {"x": x})[0]
-    return (x, y) if np.isfinite(y).all() else None
-
-
-def rill(*arguments):
-    r = subprocess.run([RILL, *arguments], capture_output=True, text=True, timeout=300)
-    return r.returncode, r.stdout + r.stderr
-
-
-def chain_judge(path, x, y, pulse):
-    """None, "refused", or what is wrong."""
-    np.save(path + ".npy", x)
-    np.savez(path + ".npz", y=y)
-    code, said = rill("run", "-i", f"x={path}.npy", "--compare", path + ".npz", "--atol", "1e-4", "--rtol", "2e-3", path + ".onnx")
-    if code:
-        return said
-    code, said = rill("check", "--pulse", pulse, "--length", "1,4,29", path + ".onnx")
-    if code and re.search("multiple of", said):
-        code, said = rill("check", path + ".onnx")
-    return None if code == 0 else "refused" if "cannot stream" in said else said
-
-
 def main(folder, first, count):
-    streams = refused = 0
+    streams = refusals = 0
     for seed in range(first, first + count):
         path = os.path.join(folder, f"chain{seed}")
         model, used = chain_make(seed)
         onnx.save(model, path + ".onnx")
-        try:
-            run = whole_run(model, seed)
-        except onnxruntime.capi.onnxruntime_pybind11_state.RuntimeException:
-            run = None  # too short for it
-        wrong = chain_judge(path, *run, random.Random(seed).choice("12358")) if run else None
-        streams, refused = streams + (run is not None and wrong is None), refused + (wrong == "refused")
+        run = ort_judge.whole_run(path + ".onnx", seed)
+        wrong = ort_judge.stream_judge(path, *run, random.Random(seed).choice("12358")) if run else None
+        is_refused = ort_judge.refused(wrong)
+        streams, refusals = streams + (run is not None and wrong is None), refusals + is_refused
         names = ", ".join(idiom.__name__ for idiom in used)
-        counted.check(wrong in (None, "refused"), f"seed {seed}, {names}: {wrong}")
-        for end in (".onnx", ".npy", ".npz") if wrong in (None, "refused") else ():
+        counted.check(wrong is None or is_refused, f"seed {seed}, {names}: {wrong}")
+        for end in (".onnx", ".npy", ".npz") if wrong is None or is_refused else ():
             if os.path.exists(path + end):
                 os.remove(path + end)
-    print(streams, "stream,", refused, "are refused")
-    counted.check(streams > 0 and refused <= REFUSED_MAX * (streams + refused), f"{refused} are refused, {streams} stream")
+    print(streams, "stream,", refusals, "are refused")
+    counted.check(streams > 0 and refusals <= REFUSED_MAX * (streams + refusals), f"{refusals} are refused, {streams} stream")
 
 
-RILL = sys.argv[1]
 main(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
 counted.finish()

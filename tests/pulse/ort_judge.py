@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""ONNX Runtime as the judge of a whole run, the law as that of the stream. RILL: the tool."""
+import random, re, subprocess, sys
+import numpy as np
+import onnxruntime
+
+RILL = sys.argv[1]
+
+
+def whole_run(path, seed, lengths=(5, 16, 24, 37)):
+    """What goes in, and what ONNX Runtime makes of it; None where it is too short, or that is no numbers. The input x is
+    [1, T, n]."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 1, 4
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    frames = random.Random(seed).choice(lengths)
+    x = np.random.default_rng(seed).standard_normal((1, frames, session.get_inputs()[0].shape[2])).astype(np.float32)
+    try:
+        y = session.run(None, {"x": x})[0]
+    except onnxruntime.capi.onnxruntime_pybind11_state.RuntimeException:
+        return None
+    return (x, y) if np.isfinite(y).all() else None
+
+
+def rill(*arguments):
+    r = subprocess.run([RILL, *arguments], capture_output=True, text=True, timeout=300)
+    return r.returncode, r.stdout + r.stderr
+
+
+def stream_judge(path, x, y, pulses):
+    """Of path.onnx: None, words with "cannot stream", or what is wrong."""
+    np.save(path + ".npy", x)
+    np.savez(path + ".npz", y=y)
+    code, said = rill("run", "-i", f"x={path}.npy", "--compare", path + ".npz", "--atol", "1e-4", "--rtol", "2e-3", path + ".onnx")
+    if code:
+        return said
+    code, said = rill("check", "--pulse", pulses, "--length", "1,4,29", path + ".onnx")
+    if code and re.search("multiple of", said):
+        code, said = rill("check", path + ".onnx")
+    return said if code else None
+
+
+def refused(wrong):
+    return wrong is not None and "cannot stream" in wrong
