@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "check/reshapes.h"
 #include "engine/graph/op.h"
+#include "engine/ops/attrs.h"
 #include "engine/typing/typed.h"
 
 #include <stdio.h>
@@ -239,40 +240,43 @@ static bool may_be_another(const struct reshape *r, const struct block *b, int k
     return found;
 }
 
-/* The element of the block that follows its axes; -1: none needs to. false: none can, or several
- * could. */
-static bool block_edit(const struct reshape *r, const struct block *b, struct dims *ds, int *ret,
-                       const struct dim **ret_size)
+/* The elements of a block of which each alone may follow its axes. */
+struct readings {
+    int n, k[RANK_MAX];
+    const struct dim *size[RANK_MAX];
+    bool part[RANK_MAX]; /* it is a part of the old size of the axis that is open */
+};
+
+/* n: 0 where none needs to follow, or none can. */
+static void block_read(const struct reshape *r, const struct block *b, struct dims *ds,
+                       struct readings *ret)
 {
     const struct dim *all = dim_int(ds, 1);
-    *ret = -1;
+    const int axis = axis_open(r, b);
+    ret->n = 0;
     for (int i = b->at; i < b->at + b->n_axes; i++)
         all = dim_mul(ds, all, r->now->shape[i]);
     for (int k = b->k; k < b->k + b->n_elements; k++)
         if (r->target[k] <= 0)
-            return true; /* it is open, or a copy */
-    if (!dim_has_symbol(all))
-        return true;
-    for (int k = b->k; k < b->k + b->n_elements; k++) {
-        const struct dim *size = element_size(r, b, k, all, ds);
-        if (size && *ret >= 0)
-            return false;
-        *ret = size ? k : *ret;
-        *ret_size = size ? size : *ret_size;
+            return; /* it is open, or a copy */
+    for (int k = b->k; dim_has_symbol(all) && k < b->k + b->n_elements; k++) {
+        ret->k[ret->n] = k;
+        ret->size[ret->n] = element_size(r, b, k, all, ds);
+        ret->part[ret->n] = axis >= 0 && r->in->dim[axis] % r->size[k] == 0;
+        ret->n += ret->size[ret->n] != NULL;
     }
-    return *ret >= 0 && !may_be_another(r, b, *ret);
+    if (ret->n == 1 && may_be_another(r, b, ret->k[0]))
+        ret->n = 0;
 }
 
-/* The first element that holds an old size; -1: none does. A target that holds it in parts stays as
- * it is: typing refuses the node by its sizes, if the transforms leave it. */
-static void reshape_edit(const struct reshape *r, struct dims *ds, int *ret,
-                         const struct dim **ret_size)
+/* Of the first block that has any. A target that holds an old size in parts stays as it is: typing
+ * refuses the node by its sizes, if the transforms leave it. */
+static void reshape_read(const struct reshape *r, struct dims *ds, struct readings *ret)
 {
     struct block b = { 0 };
-    *ret = -1;
-    while (*ret < 0 && block_next(r, &b))
-        if (!block_edit(r, &b, ds, ret, ret_size))
-            *ret = -1;
+    ret->n = 0;
+    while (!ret->n && block_next(r, &b))
+        block_read(r, &b, ds, ret);
 }
 
 /* ---- the whole graph ---- */
@@ -288,6 +292,55 @@ static rill_status edit_note(struct follow *f, uint32_t node, int place, const s
     return RILL_OK;
 }
 
+/* A product with weights over an axis of open size: they are as long as features, which time is
+ * not. */
+static bool weights_refuse(const struct graph *g, const struct fact *facts, const struct node *n)
+{
+    const bool conv = node_is(n, OP_CONV);
+    if ((!conv && !node_is(n, OP_MATMUL) && !node_is(n, OP_GEMM)) || n->n_in < 2 ||
+        (node_is(n, OP_GEMM) && gemm_attr_of(n)->ta))
+        return false;
+    const int weights = node_value(g, n, 1) ? 1 : node_value(g, n, 0) ? 0 : -1;
+    const struct fact *x = weights < 0 ? NULL : &facts[n->in[1 - weights]];
+    const int axis = !x ? -1 : conv ? 1 : weights ? x->rank - 1 : x->rank - 2;
+    return x && x->type != DTYPE_NONE && axis >= 0 && axis < x->rank &&
+        dim_has_symbol(x->shape[axis]);
+}
+
+/* Whether weights behind the Reshape contradict the edit that was noted last. */
+static rill_status edit_refused(struct follow *f, bool *ret)
+{
+    struct arena a = { 0 };
+    struct dims *dims = dims_new();
+    struct mgraph m;
+    struct fact *facts;
+    rill_status s = dims ? facts_read(f, true, &m, &a, dims, &facts) : no_memory(f);
+    *ret = false;
+    for (uint32_t i = 0; s == RILL_OK && !*ret && i < m.g.n_nodes; i++)
+        *ret = weights_refuse(&m.g, facts, &m.g.nodes[i]);
+    arena_drop(&a);
+    dims_free(dims);
+    return s;
+}
+
+/* Of several readings the one that weights behind the node leave, where it is a part of the old
+ * size, as T/4 of [T/4, 64], whose 64 meet the rows of a matrix. */
+static rill_status edit_choose(struct follow *f, uint32_t node, const struct readings *of,
+                               bool *ret)
+{
+    int chosen = of->n == 1 ? 0 : -1, left = of->n == 1;
+    for (int i = 0; of->n > 1 && i < of->n; i++) {
+        bool refused;
+        TRY(edit_note(f, node, of->k[i], of->size[i]));
+        TRY(edit_refused(f, &refused));
+        f->n_edits--;
+        left += !refused;
+        chosen = refused ? chosen : i;
+    }
+    *ret = left == 1 && (of->n == 1 || of->part[chosen]);
+    return *ret ? edit_note(f, node, of->k[chosen], of->size[chosen]) : RILL_OK;
+}
+
 /* Finds the first element that has to change; false in *ret: none has. */
 static rill_status edit_find(struct follow *f, bool *ret)
 {
@@ -298,15 +351,12 @@ static rill_status edit_find(struct follow *f, bool *ret)
     rill_status s = dims ? facts_read(f, true, &m, &a, dims, &facts) : no_memory(f);
     *ret = false;
     for (uint32_t i = 0; s == RILL_OK && !*ret && i < m.g.n_nodes; i++) {
-        const struct node *n = &m.g.nodes[i];
-        const struct dim *size = NULL;
+        struct readings of = { 0 };
         struct reshape r;
-        int place = -1;
-        if (reshape_find(f, &m.g, facts, n, &r))
-            reshape_edit(&r, dims, &place, &size);
-        *ret = s == RILL_OK && place >= 0;
-        if (*ret)
-            s = edit_note(f, i, place, size);
+        if (reshape_find(f, &m.g, facts, &m.g.nodes[i], &r))
+            reshape_read(&r, dims, &of);
+        if (of.n)
+            s = edit_choose(f, i, &of, ret);
     }
     arena_drop(&a);
     dims_free(dims);

@@ -89,6 +89,24 @@ static void side_by_side_equal(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Tanh", "", RESHAPE(b, x, 1, frames(b) / 4, 16)));
 }
 
+/* The same, of which weights say that they are features. */
+static void stacked(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, 16);
+    x = GB(b, "Tanh", "", RESHAPE(b, x, 1, frames(b) / 4, 64));
+    gb_output(b, GB(b, "MatMul", "", x, gb_weights(b, 2, 64, 5)));
+}
+
+/* Weights from frame to frame: no length but the old one would do. */
+static void mixed(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, 16);
+    x = RESHAPE(b, x, 1, frames(b) / 4, 64);
+    gb_output(b, GB(b, "MatMul", "", gb_weights(b, 2, 4, 4), x));
+}
+
 static void apart(struct gb *b, const void *ctx)
 {
     (void) ctx;
@@ -163,8 +181,8 @@ static bool same(const struct tensor *a, const struct tensor *b)
         !memcmp(a->data, b->data, tensor_bytes(a));
 }
 
-/* The opened file at another length gives what the net of that length gives. */
-static void follow_test(const char *name, gb_recipe *recipe, const char *shape)
+/* The opened file at another length gives what the net of that length, times S, gives. */
+static void follow_test(const char *name, gb_recipe *recipe, const char *shape, int64_t times)
 {
     rill_error err = { .text = "" };
     rill_model *m;
@@ -177,7 +195,7 @@ static void follow_test(const char *name, gb_recipe *recipe, const char *shape)
     struct tensor desc, *x;
     const struct tensor *in, *y, *z;
     const struct graph *d = &m->decluttered.g;
-    bool made = net_make(&n, recipe, OTHER, &err) &&
+    bool made = net_make(&n, recipe, times * OTHER, &err) &&
         graph_substituted(&g, d, dim_symbol(m->dims, "S"), dim_int(m->dims, OTHER), &n.arena,
                           &err) == RILL_OK;
     oracle_check(made &&
@@ -224,12 +242,16 @@ static void stay_test(gb_recipe *recipe, const char *shape, const char *words)
 int main(void)
 {
     snprintf(path, sizeof path, "/tmp/rill-reshapes-%d.onnx", (int) getpid());
-    follow_test("heads", heads, "x=1,S,16");
-    follow_test("merged", merged, "x=1,S,2,3");
-    follow_test("strided", strided, "x=1,4,S");
-    follow_test("open already", open_already, "x=1,S,6");
-    follow_test("one frame", one_frame, "x=1,S,6");
-    follow_test("apart", apart, "x=1,S,2,4");
+    follow_test("heads", heads, "x=1,S,16", 1);
+    follow_test("merged", merged, "x=1,S,2,3", 1);
+    follow_test("strided", strided, "x=1,4,S", 1);
+    follow_test("open already", open_already, "x=1,S,6", 1);
+    follow_test("one frame", one_frame, "x=1,S,6", 1);
+    follow_test("apart", apart, "x=1,S,2,4", 1);
+    follow_test("stacked", stacked, "x=1,4*S,16", 4);
+    stay_test(stacked, "x=1,S,16", "from f32[1,S,16] to f32[1,4,64] all wanted sizes are numbers");
+    stay_test(mixed, "x=1,4*S,16", "from f32[1,4*S,16] to f32[1,4,64] all wanted sizes are");
+    stay_test(side_by_side, "x=1,4*S,8", "from f32[1,4*S,8] to f32[1,4,32] all wanted sizes are");
     stay_test(side_by_side, "x=1,S,8",
               "from f32[1,S,8] to f32[1,4,32] all wanted sizes are numbers");
     stay_test(side_by_side_equal, "x=1,S,4",
