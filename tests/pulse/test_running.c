@@ -110,9 +110,8 @@ static uint32_t falls(struct gb *b, uint32_t at, enum fall fall)
 }
 
 /* Retention of two heads; or values alone, weighed by how old they are. */
-static void falling(struct gb *b, const void *ctx)
+static uint32_t falling_sum(struct gb *b, enum fall fall, bool turned)
 {
-    const enum fall fall = *(const enum fall *) ctx;
     uint32_t x = gb_input(b, "x", 4, 1, 2, GB_TIME, WIDTH), of[3];
     uint32_t n = GB(b, "Slice", "", GB(b, "Shape", "", x), gb_ints(b, 2), gb_ints(b, 3));
     uint32_t at =
@@ -123,7 +122,21 @@ static void falling(struct gb *b, const void *ctx)
     if (fall < AVERAGE)
         w = GB(b, "Mul", "", GB(b, "MatMul", "", of[0], gb_transpose(b, of[1], "0,1,3,2")),
                GB(b, "Unsqueeze", "", w, gb_ints(b, 0)));
-    gb_output(b, GB(b, "MatMul", "", w, of[2]));
+    if (!turned)
+        return GB(b, "MatMul", "", w, of[2]);
+    w = gb_transpose(b, w, fall < AVERAGE ? "0,1,3,2" : "1,0");
+    return GB(b, "MatMul", "", gb_transpose(b, of[2], "0,1,3,2"), w);
+}
+
+static void falling(struct gb *b, const void *ctx)
+{
+    gb_output(b, falling_sum(b, *(const enum fall *) ctx, false));
+}
+
+/* The same, frames last: values by a Transpose of the weights. */
+static void falling_turned(struct gb *b, const void *ctx)
+{
+    gb_output(b, falling_sum(b, *(const enum fall *) ctx, true));
 }
 
 static void sum_test(const char *name, gb_recipe *made_by, const void *ctx)
@@ -196,5 +209,7 @@ int main(void)
         sum_test("a running sum", recipe, &form);
     for (enum fall fall = 0; fall < N_FALLS; fall++)
         sum_test("a falling sum", falling, &fall);
+    for (enum fall fall = 0; fall < N_FALLS; fall++)
+        sum_test("a falling sum, turned", falling_turned, &fall);
     return oracle_end();
 }
