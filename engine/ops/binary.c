@@ -215,6 +215,11 @@ static const struct dim *rows_wanted(struct dims *ds, const struct dim *rows)
     return dim_unbounded(ds, rows);
 }
 
+static bool is_negative(const struct dim *d)
+{
+    return dim_is_const(d) && dim_value(d) < 0 && dim_value(d) > INT64_MIN;
+}
+
 /* A quotient by a symbol is not a size expression. */
 static const struct dim *dim_div(struct dims *ds, const struct dim *a, const struct dim *b)
 {
@@ -222,6 +227,8 @@ static const struct dim *dim_div(struct dims *ds, const struct dim *a, const str
         return dim_int(ds, div_signed(dim_value(a), dim_value(b)));
     if (dim_is_const(b) && dim_value(b) > 0)
         return dim_div_cut_int(ds, a, dim_value(b));
+    if (is_negative(b))
+        return dim_mul_int(ds, dim_div_cut_int(ds, a, -dim_value(b)), -1);
     if (dim_same(ds, a, b))
         return dim_int(ds, 1);
     /* Rows over those that are wanted: 0 where the table is too short. */
@@ -234,6 +241,10 @@ static const struct dim *dim_mod(struct dims *ds, const struct dim *a, const str
         return dim_int(ds, mod_signed(dim_value(a), dim_value(b)));
     if (dim_is_const(b) && dim_value(b) > 0)
         return dim_sub(ds, a, dim_mul_int(ds, dim_div_int(ds, a, dim_value(b)), dim_value(b)));
+    if (is_negative(b)) /* the sign of the divisor: a quotient rounded down, as above */
+        return dim_sub(ds, a,
+                       dim_mul_int(ds, dim_div_int(ds, dim_mul_int(ds, a, -1), -dim_value(b)),
+                                   dim_value(b)));
     return dim_same(ds, a, b) ? dim_int(ds, 0) : dim_fresh(ds);
 }
 

@@ -81,6 +81,10 @@ static void test_arithmetic(struct ops_test *t)
     is_sizes(t, fold(t, "Sub", NULL, 0, in, 2), 2, LIST("S-2", "2*S+2"));
     is_sizes(t, fold(t, "Mul", NULL, 0, in, 2), 2, LIST("2*S", "4*S+8"));
     is_sizes(t, fold(t, "Div", NULL, 0, in, 2), 2, LIST("max(S/2, min(0, (1 + S)/2))", "S+2"));
+    const struct tensor *minus[] = { s, ops_i64s(t, 1, I64S(-2)) };
+    is_sizes(t, fold(t, "Div", NULL, 0, minus, 2), 2,
+             LIST("-1*max(S/2, min(0, (1 + S)/2))", "-1*S - 2"));
+    is_sizes(t, fold(t, "Mod", NULL, 0, minus, 2), 2, LIST("S + 2*((-1*S)/2)", "0"));
     is_sizes(t, fold(t, "Min", NULL, 0, in, 2), 2, LIST("min(S,2)", "min(2*S+4,2)"));
     is_sizes(t, fold(t, "Max", NULL, 0, in, 2), 2, LIST("max(S,2)", "max(2*S+4,2)"));
     is_sizes(t, fold(t, "Neg", NULL, 0, in, 1), 2, LIST("-1*S", "-2*S-4"));
