@@ -479,10 +479,12 @@ static void sunk(struct gb *b, const void *ctx)
 
 /* ---- a key and a value beside those of the frames, which all queries see ---- */
 
-/* Learned, or 0; the mask is padded for them, or joined. */
+/* Learned, or 0; the mask is padded for them, or joined; twice: one of zeros behind that, its mask
+ * padded. */
 struct beside {
     bool learned, padded;
     float low;
+    bool twice;
 };
 
 static void key_beside(struct gb *b, const void *ctx)
@@ -500,6 +502,10 @@ static void key_beside(struct gb *b, const void *ctx)
         more[k] = c->learned ? gb_weights(b, 3, 1, 1, WIDTH) : gb_full(b, 0, 3, 1, 1, WIDTH);
     uint32_t keys = GB(b, "Concat", "axis=1", x, more[0]);
     uint32_t values = GB(b, "Concat", "axis=1", GB(b, "Cos", "", x), more[1]);
+    if (c->twice) {
+        keys = GB(b, "Concat", "axis=1", keys, gb_full(b, 0, 3, 1, 1, WIDTH));
+        values = GB(b, "Concat", "axis=1", values, gb_full(b, 0, 3, 1, 1, WIDTH));
+    }
     uint32_t s = GB(b, "MatMul", "", GB(b, "MatMul", "", x, gb_weights(b, 2, WIDTH, WIDTH)),
                     gb_transpose(b, keys, "0,2,1"));
     uint32_t hides = GB(b, "Where", "", seen, gb_scalar(b, 0), gb_scalar(b, c->low));
@@ -507,6 +513,8 @@ static void key_beside(struct gb *b, const void *ctx)
     hides = c->padded
         ? GB(b, "Pad", "", hides, gb_ints(b, 0, 0, 0, 1))
         : GB(b, "Concat", "axis=1", hides, GB(b, "Expand", "", gb_scalar(b, 0), shape));
+    if (c->twice)
+        hides = GB(b, "Pad", "", hides, gb_ints(b, 0, 0, 0, 1));
     uint32_t w = GB(b, "Softmax", "axis=-1", GB(b, "Add", "", s, hides));
     gb_output(b, GB(b, "MatMul", "", w, values));
 }
@@ -695,10 +703,12 @@ static const struct habit habits[] = {
     { "sinks in front, under the largest", sunk, (const struct sunk[]) { { 3, true, true, -INFINITY } }, "S>=1", { KEYS }, 1e-6F },
     { "a sink behind", sunk, (const struct sunk[]) { { 1, false, false, -1e9f } }, "S>=1", { KEYS }, 1e-6F },
     { "sinks behind, under the largest", sunk, (const struct sunk[]) { { 2, false, true, -INFINITY } }, "S>=1", { KEYS }, 1e-6F },
-    { "a learned key, its mask padded", key_beside, (const struct beside[]) { { true, true, -INFINITY } }, "S>=1", { KEYS }, 1e-6F },
-    { "a learned key, its mask joined", key_beside, (const struct beside[]) { { true, false, -1e9f } }, "S>=1", { KEYS }, 1e-6F },
-    { "a key of zeros, its mask padded", key_beside, (const struct beside[]) { { false, true, -1e9f } }, "S>=1", { KEYS }, 1e-6F },
-    { "a key of zeros, its mask joined", key_beside, (const struct beside[]) { { false, false, -INFINITY } }, "S>=1", { KEYS }, 1e-6F },
+    { "a learned key, its mask padded", key_beside, (const struct beside[]) { { true, true, -INFINITY, false } }, "S>=1", { KEYS }, 1e-6F },
+    { "a learned key, its mask joined", key_beside, (const struct beside[]) { { true, false, -1e9f, false } }, "S>=1", { KEYS }, 1e-6F },
+    { "a key of zeros, its mask padded", key_beside, (const struct beside[]) { { false, true, -1e9f, false } }, "S>=1", { KEYS }, 1e-6F },
+    { "a key of zeros, its mask joined", key_beside, (const struct beside[]) { { false, false, -INFINITY, false } }, "S>=1", { KEYS }, 1e-6F },
+    { "a learned key and one of zeros, masks padded", key_beside, (const struct beside[]) { { true, true, -INFINITY, true } }, "S>=1", { KEYS }, 1e-6F },
+    { "a learned key and one of zeros, masks joined and padded", key_beside, (const struct beside[]) { { true, false, -1e9f, true } }, "S>=1", { KEYS }, 1e-6F },
     { "a table of distances, cut", cut_table, (const struct cut_table[]) { { false, false } }, "S>=1", TABLES, 1e-6F },
     { "a table of distances, cut, picked in one row", cut_table, (const struct cut_table[]) { { true, false } }, "S>=1", TABLES, 1e-6F },
     { "a table of distances, cut and turned", cut_table, (const struct cut_table[]) { { false, true } }, "S>=1", TABLES, 1e-6F },

@@ -27,6 +27,7 @@ struct apart {
     struct edit *e;
     uint32_t at;    /* the node that what is made goes before */
     unsigned looks; /* that are left */
+    bool nested;    /* parts are taken apart that constants were joined to */
     rill_error *err;
     rill_status status;
 };
@@ -157,7 +158,51 @@ static bool elements_apart(struct apart *l, const struct node *n, int back, stru
     return ret->n > 0 && l->status == RILL_OK;
 }
 
-static bool concat_apart(const struct apart *l, const struct node *n, int back, struct parts *ret)
+#define STEPS_MAX 8
+
+/* Nothing but constants goes into it. */
+static bool is_fixed(const struct graph *g, uint32_t w, int steps)
+{
+    const struct node *n = w == WIRE_NONE ? NULL : graph_producer(g, w);
+    bool fixed = n && !n->n_body && steps < STEPS_MAX;
+    for (unsigned i = 0; fixed && i < n->n_in; i++)
+        fixed = n->in[i] == WIRE_NONE || is_fixed(g, n->in[i], steps + 1);
+    return fixed || (w != WIRE_NONE && match_value(g, w));
+}
+
+/* All but one part are constants; that one is open. */
+static bool constants_beside(const struct apart *l, const struct parts *of, int back)
+{
+    unsigned open = 0;
+    for (unsigned k = 0; k < of->n; k++) {
+        const bool known = dim_is_const(size_at(l, of->w[k], back));
+        open += !known;
+        if (known && !is_fixed(l->e->g, of->w[k], 0))
+            return false;
+    }
+    return open == 1;
+}
+
+/* A learned key and one of zeros were put beside the frames one after the other. */
+static bool parts_flatten(struct apart *l, int back, struct parts *of)
+{
+    struct parts all = { 0 };
+    for (unsigned k = 0; l->nested && k < of->n; k++) {
+        const struct parts whole = { 1, { of->w[k] } };
+        struct parts in;
+        if (dim_is_const(size_at(l, of->w[k], back)) || !take_apart(l, of->w[k], back, &in) ||
+            !constants_beside(l, &in, back))
+            in = whole;
+        for (unsigned i = 0; i < in.n && all.n <= PARTS_MAX; i++, all.n++)
+            if (all.n < PARTS_MAX)
+                all.w[all.n] = in.w[i];
+    }
+    if (l->nested && all.n <= PARTS_MAX)
+        *of = all;
+    return l->status == RILL_OK;
+}
+
+static bool concat_apart(struct apart *l, const struct node *n, int back, struct parts *ret)
 {
     const int rank = fact_at(l, n->out[0])->rank;
     if (axis_normalise(axis_of(n), rank) != rank - back || n->n_in < 2 || n->n_in > PARTS_MAX)
@@ -165,7 +210,7 @@ static bool concat_apart(const struct apart *l, const struct node *n, int back, 
     ret->n = n->n_in;
     for (unsigned k = 0; k < n->n_in; k++)
         ret->w[k] = n->in[k];
-    return true;
+    return parts_flatten(l, back, ret);
 }
 
 /* Which end of that axis a Pad makes longer and by how many, *ret_more; no other. */
@@ -208,7 +253,7 @@ static bool pad_apart(struct apart *l, const struct node *n, int back, struct pa
     ret->w[behind] = pads;
     if (pads == WIRE_NONE)
         l->status = err_set(l->err, RILL_NOMEM, "out of memory");
-    return l->status == RILL_OK;
+    return l->status == RILL_OK && parts_flatten(l, back, ret);
 }
 
 /* Sizes of the output, `size` along its axis `to`; WIRE_NONE: another one is not known. */
@@ -552,18 +597,6 @@ static bool keys_apart(struct apart *l, uint32_t w, struct parts *ret)
     return take_apart(l, w, 1, ret) && growing_of(l, w, ret) > 1;
 }
 
-#define STEPS_MAX 8
-
-/* Nothing but constants goes into it. */
-static bool is_fixed(const struct graph *g, uint32_t w, int steps)
-{
-    const struct node *n = w == WIRE_NONE ? NULL : graph_producer(g, w);
-    bool fixed = n && !n->n_body && steps < STEPS_MAX;
-    for (unsigned i = 0; fixed && i < n->n_in; i++)
-        fixed = n->in[i] == WIRE_NONE || is_fixed(g, n->in[i], steps + 1);
-    return fixed || (w != WIRE_NONE && match_value(g, w));
-}
-
 /* One part grows with the queries, and others have values that are constants (a learned key beside
  * those of the frames). */
 static bool learned_apart(const struct apart *l, uint32_t w, const struct parts *scores,
@@ -614,11 +647,16 @@ static bool weighed_apart(struct apart *l, const struct weighing *of, struct par
 static rill_status node_rewrite(struct edit *e, uint32_t i, rill_error *err)
 {
     const struct node n = e->g->nodes[i];
-    struct apart l = { e, i, LOOKS_MAX, err, RILL_OK };
+    struct apart l = { .e = e, .at = i, .looks = LOOKS_MAX, .err = err };
     struct weighing of;
     struct parts scores, values;
-    if (weighing_find(e, &n, &of) && weighed_apart(&l, &of, &scores, &values))
-        return product_put(&l, &of, &scores, &values);
+    const bool weighs = weighing_find(e, &n, &of);
+    for (int flat = 0; weighs && flat < 2; flat++) {
+        l.looks = LOOKS_MAX;
+        l.nested = !flat;
+        if (weighed_apart(&l, &of, &scores, &values))
+            return product_put(&l, &of, &scores, &values);
+    }
     if (largest_find(e->g, &n) && keys_apart(&l, n.in[0], &scores)) {
         const uint32_t all[2] = { reduced(&l, &scores, OP_REDUCE_MAX, OP_MAX), WIRE_NONE };
         return node_become(&l, OP_IDENTITY, all, 1);
@@ -649,7 +687,7 @@ rill_status graph_with_keys_apart(struct graph *ret, const struct graph *g, rill
 static rill_status split_rewrite(struct edit *e, uint32_t i, rill_error *err)
 {
     const struct node n = e->g->nodes[i];
-    struct apart l = { e, i, LOOKS_MAX, err, RILL_OK };
+    struct apart l = { .e = e, .at = i, .looks = LOOKS_MAX, .err = err };
     struct parts of;
     if (!node_is(&n, OP_SPLIT) || n.n_out < 2)
         return RILL_OK;
