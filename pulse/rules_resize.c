@@ -393,6 +393,7 @@ static rill_status stretch_emit(struct pulser *p, const struct node *n, struct f
                                 const struct stretch *s)
 {
     const struct resize_attr *a = resize_attr_of(n);
+    const struct flow from = *f;
     struct stream_fact to = f->sf;
     if (__builtin_mul_overflow(to.pulse / s->down, s->up, &to.pulse) || to.pulse > INT32_MAX)
         return op_fail(p->err, RILL_LIMIT, n, "a pulse that is %lld times as long is too long",
@@ -400,9 +401,9 @@ static rill_status stretch_emit(struct pulser *p, const struct node *n, struct f
     to.delay = s->delay;
     to.uniform = false;
     flow_scale(&to, s->down, s->up);
-    TRY(frames_emit(p, n, f, s, &to, a->mode, a->coord, a->near, &f->wire));
+    TRY(frames_emit(p, n, &from, s, &to, a->mode, a->coord, a->near, &f->wire));
     if (s->single)
-        TRY(single_emit(p, n, f, s, &to, &f->wire));
+        TRY(single_emit(p, n, &from, s, &to, &f->wire));
     f->sf = to;
     return RILL_OK;
 }
