@@ -152,6 +152,8 @@ static rill_status node_pulse(struct pulser *p, const struct node *n)
                                 : NULL;
     if (rule)
         return rule(p, n);
+    if (source_is_still(p, n))
+        return source_still(p, n);
     TRY(pulser_no_lengths(p, n));
     TRY(bodies_check(p, n));
     return node_copy(p, n);

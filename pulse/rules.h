@@ -32,6 +32,10 @@ pulse_rule rule_cell, rule_scan;
 /* rules_source.c: what makes time */
 pulse_rule rule_expand, rule_tile;
 pulse_rule source_constant, source_expand, source_range, source_slice;
+/* Whether all sizes that it makes are known for every sequence, though it is told them by the
+ * length; and that. */
+bool source_is_still(const struct pulser *p, const struct node *n);
+rill_status source_still(struct pulser *p, const struct node *n);
 /* How an output of a node that makes time streams, from the one axis that grows with the stream. */
 rill_status source_fact(struct pulser *p, const struct node *n, struct stream_fact *ret);
 #endif

@@ -63,10 +63,84 @@ static rill_status source_shape(struct pulser *p, const struct node *n,
     return pulser_ints(p, n->name, shape, (unsigned) f->rank, ret);
 }
 
+/* The axis of time, where it is the only one; -1: none is, or several are. */
+static int one_time_axis(const struct pulser *p, const struct fact *f)
+{
+    int axis = -1;
+    for (int i = 0; i < f->rank; i++) {
+        if (!dim_mentions(f->shape[i], p->symbol))
+            continue;
+        if (axis >= 0)
+            return -1;
+        axis = i;
+    }
+    return axis;
+}
+
+struct head {
+    int axis;
+    int64_t most;    /* frames */
+    bool is_shorter; /* for a sequence that has frames, but too few */
+};
+
+/* Whether it is as long as so many first frames of a sequence. */
+static bool is_head(const struct pulser *p, const struct node *n, struct head *ret)
+{
+    const struct fact *f = pulser_fact(p, n->out[0]);
+    struct lengths l;
+    int64_t v;
+    *ret = (struct head) { .axis = p->outer ? -1 : one_time_axis(p, f) };
+    if (ret->axis < 0 || !lengths_decide(p, &f->shape[ret->axis], 1, 0, true, &l) || l.rise[0])
+        return false;
+    for (int64_t at = 0; at <= l.end; at++) {
+        if (!dim_eval(f->shape[ret->axis], p->symbol, at, &v) || v < ret->most)
+            return false;
+        ret->is_shorter |= at > 1 && v > ret->most;
+        ret->most = v;
+    }
+    return ret->most > 0;
+}
+
+/* So many frames on that axis, which do not stream. */
+static rill_status still_emit(struct pulser *p, const struct node *n, int axis, int64_t frames)
+{
+    const struct stream_fact at = { .axis = axis, .pulse = frames };
+    const unsigned data = node_is(n, OP_EXPAND) ? 1 : 0;
+    uint32_t in[2] = { p->map[n->in[0]] };
+    TRY(source_shape(p, n, &at, &in[data]));
+    TRY(pulser_emit(p, n->op, n->name, n->attr, in, data + 1, &p->map[n->out[0]], 1));
+    p->sf[n->out[0]] = (struct stream_fact) { .axis = -1 };
+    return RILL_OK;
+}
+
+bool source_is_still(const struct pulser *p, const struct node *n)
+{
+    return (node_is(n, OP_EXPAND) || node_is(n, OP_CONSTANT_OF_SHAPE)) &&
+        fact_is_static(pulser_fact(p, n->out[0])) && pulser_knows_length(p, n);
+}
+
+rill_status source_still(struct pulser *p, const struct node *n)
+{
+    return still_emit(p, n, -1, 0);
+}
+
+/* It stands for frames that are kept, and is there with the first frame. */
+static rill_status head_bind(struct pulser *p, const struct node *n, const struct head *h)
+{
+    TRY(still_emit(p, n, h->axis, h->most));
+    p->kept[n->out[0]] = (struct kept) { .inputs = 1 };
+    if (h->is_shorter)
+        p->kept[n->out[0]].frames = dim_int(p->dst->dims, h->most);
+    return RILL_OK;
+}
+
 rill_status source_constant(struct pulser *p, const struct node *n)
 {
     struct stream_fact sf;
     uint32_t shape, out;
+    struct head h;
+    if (is_head(p, n, &h))
+        return head_bind(p, n, &h);
     TRY(source_fact(p, n, &sf));
     TRY(source_shape(p, n, &sf, &shape));
     TRY(pulser_emit(p, n->op, n->name, n->attr, &shape, 1, &out, 1));
@@ -80,7 +154,10 @@ rill_status source_expand(struct pulser *p, const struct node *n)
 {
     struct stream_fact sf;
     uint32_t in[2], out;
+    struct head h;
     const struct fact *x = pulser_fact(p, n->in[0]);
+    if (node_is(n, OP_EXPAND) && is_head(p, n, &h))
+        return head_bind(p, n, &h);
     TRY(source_fact(p, n, &sf));
     int axis = sf.axis - (pulser_fact(p, n->out[0])->rank - x->rank);
     if (axis >= 0 && !dim_is(x->shape[axis], 1))

@@ -76,6 +76,15 @@ static void emit_shorter(struct gb *b, struct stage *s, const int *v)
     s->wire = GB(b, "Add", "", cut_to(b, s->wire, end), cut_to(b, y, end));
 }
 
+/* Each frame is the one before it; first come zeros, or ones, of the shape of the first frames. */
+static void emit_shift(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t shape = GB(b, "Shape", "", gb_slice(b, s->wire, 2, 0, v[0], 1)),
+             first = v[1] ? GB(b, "Expand", "", gb_scalar(b, 1), shape)
+                          : GB(b, "ConstantOfShape", "", shape);
+    s->wire = GB(b, "Concat", "axis=2", first, gb_slice(b, s->wire, 2, 0, -v[0], 1));
+}
+
 #define SIZE                                                                                       \
     {                                                                                              \
         "s", 1, SIZE_MOST, 2                                                                       \
@@ -86,6 +95,7 @@ const struct step_kind steps_lengths[] = {
     { "whole", { SIZE, { "more", 0, 3, 0 }, { "lacks", 0, LACKINGS - 1, 0 }, { "edge", 0, 1, 0 },
       { "up", 0, 1, 1 } }, emit_whole },
     { "chunks", { SIZE, { "lacks", 0, BY_WHOLE_PARTS, 0 }, { "softmax", 0, 1, 0 } }, emit_chunks },
+    { "shift", { { "by", 1, 3, 1 }, { "ones", 0, 1, 0 } }, emit_shift },
     { "shorter", { SIZE, { "before", 0, 2, 0 }, { "more", 0, 3, 0 } }, emit_shorter },
     { NULL, { { NULL, 0, 0, 0 } }, NULL },
 };

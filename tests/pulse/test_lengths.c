@@ -122,7 +122,18 @@ static void trimmed(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Slice", "", x, t, gb_ints(b, INT64_MAX), gb_ints(b, 1)));
 }
 
+/* Zeros in front, as many as the length lacks. */
+static void moved_on(struct gb *b, const void *ctx)
+{
+    uint32_t t, x = input(b, &t);
+    (void) ctx;
+    uint32_t lacks = GB(b, "Mod", "", GB(b, "Neg", "", t), gb_ints(b, 3));
+    uint32_t zeros = GB(b, "ConstantOfShape", "", GB(b, "Concat", "axis=0", gb_ints(b, 1), lacks));
+    gb_output(b, GB(b, "Concat", "axis=1", zeros, x));
+}
+
 static const struct oracle_case near[] = {
+    { "moved on", moved_on, NULL, { "(ConstantOfShape)", "does not grow evenly" } },
     { "trimmed", trimmed, NULL, { "(Slice)", "depends on the length of the sequence" } },
     { "cut behind", cut_behind, NULL, { NULL } },
     { "counted down", counted_down, NULL, { NULL } },
