@@ -116,6 +116,7 @@ static bool position_take(const struct padding *p, struct copied *c, unsigned k)
 
 static bool pointwise_rule(struct padding *p, struct copied *c)
 {
+    static const enum op_id keeps[] = { OP_IDENTITY, OP_CAST, OP_ROUND_F16, OP_ROUND_BF16 };
     const struct fact *out = fact_of(p, c->out);
     const int axis = p->axis[c->out];
     bool even = axis >= 0;
@@ -134,7 +135,7 @@ static bool pointwise_rule(struct padding *p, struct copied *c)
     }
     p->even[c->out] = even;
     p->zero[c->out] =
-        (node_is(c->n, OP_IDENTITY) || node_is(c->n, OP_CAST)) && p->zero[c->n->in[0]];
+        node_is_among(c->n, keeps, sizeof keeps / sizeof *keeps) && p->zero[c->n->in[0]];
     return true;
 }
 

@@ -43,16 +43,6 @@ static rill_status no_memory(rill_error *err)
 
 /* ---- making ---- */
 
-static bool any_half(const struct graph *g)
-{
-    for (uint32_t i = 0; i < g->n_inputs; i++) {
-        const struct fact *f = &g->wires[g->inputs[i]].fact;
-        if (dtype_is_half(f->type) || f->number)
-            return true;
-    }
-    return false;
-}
-
 /* For any number of frames; constant masks are folded by decluttering. */
 static rill_status typed_make(struct dgraph *ret, const struct graph *g, const struct fact *facts,
                               uint32_t n_ports)
@@ -86,7 +76,7 @@ rill_status rooms_new(struct rooms **ret, const struct graph *g, const struct ca
     for (uint32_t i = 0; i < states->n; i++)
         if (states->list[i].axis >= 0)
             r->most = states->list[i].most.dim[states->list[i].axis];
-    if (any_half(g) || typed_make(&typed, g, facts, r->n_ports) != RILL_OK ||
+    if (typed_make(&typed, g, facts, r->n_ports) != RILL_OK ||
         padded_from_typed(&r->of, &typed.g, r->n_ports) != RILL_OK) {
         free(r);
         return RILL_OK;

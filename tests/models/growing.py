@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`rill run --steps` with caches that grow: decoders give what ONNX Runtime gave (growing/make.py), a constant that grows with
 them and one whose size nothing says.  growing.py RILL FOLDER"""
-import io, os, struct, subprocess, sys, tempfile, zipfile
+import io, math, os, struct, subprocess, sys, tempfile, zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from counted import check, finish
@@ -125,6 +125,26 @@ def same_bits(folder, model, more):
         check(caches["logits"] == logits[96 * k:96 * k + 96], f"{model}: other bits in step {k}")
 
 
+def half_rooms(folder):
+    """Caches of 16-bit floats have rooms: no plan is made on the way, and the bits are those of runs of just their size."""
+    given, out, one = (os.path.join(folder, n) for n in ("given.npz", "steps.npz", "one.npz"))
+    x = [math.sin(k * k + 1) for k in range(20 * 8)]
+    npz(given, "x", "<f4", (20, 1, 1, 8), struct.pack("<160f", *x))
+    for model in "narrow_f16", "narrow_bf16":
+        code, said, why = run(model, "--state", "past:present", "--input", given, "--out", out)
+        check(code == 0 and "20 hits, 0 misses" in said, f"{model}: {said}{why}")
+        y, cache = arrays(out)["y"] if code == 0 else b"", b""
+        for k in range(20):
+            together(given, (("x", "<f4", (1, 1, 8), struct.pack("<8f", *x[8 * k:8 * k + 8])), ("past", "<f4", (1, k, 8), cache)))
+            r = subprocess.run([RILL, "run", "--state", "none", "--input", given, "--out", one, os.path.join(FOLDER, model + ".onnx")],
+                               capture_output=True, text=True, timeout=120)
+            check(r.returncode == 0, f"{model}: {r.stderr}")
+            made = arrays(one)
+            cache = made["present"]
+            check(made["y"] == y[32 * k:32 * k + 32], f"{model}: other bits in step {k}")
+        npz(given, "x", "<f4", (20, 1, 1, 8), struct.pack("<160f", *x))
+
+
 def close(folder):
     """Whole recordings through grouped attention, beside ONNX Runtime (within 2.4e-7 where this was written)."""
     q, want = os.path.join(folder, "q.npz"), os.path.join(folder, "close.npz")
@@ -187,6 +207,7 @@ with tempfile.TemporaryDirectory() as d:
     by_hand(d)
     half(d)
     close(d)
+    half_rooms(d)
     same_bits(d, "matmul", ["--const", "attention_mask=1"])
     same_bits(d, "attention", ["--const", "attention_mask=1"])
     ring(d)

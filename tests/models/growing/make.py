@@ -152,6 +152,19 @@ def sums(name="sums", kind=T.FLOAT):
     g.save()
 
 
+def narrow(name, kind):
+    """Attention over a cache of 16-bit floats, which the state's names say."""
+    g = Graph(name)
+    g.port(g.inputs, "x", kind, [1, 1, 8])
+    g.port(g.inputs, "past", kind, [1, "frames", 8])
+    present = g.op("Concat", "past", "x", out="present", axis=1)
+    weights = g.op("Softmax", g.op("MatMul", "x", g.op("Transpose", present, perm=[0, 2, 1])), axis=-1)
+    g.op("MatMul", weights, present, out="y")
+    g.port(g.outputs, "y", kind, [1, 1, 8])
+    g.port(g.outputs, "present", kind, [1, "frames + 1", 8])
+    g.save()
+
+
 def window():
     """Two caches whose names tell nothing: one has all frames, the other the last four."""
     g = Graph("window")
@@ -231,6 +244,8 @@ def main():
     sums()
     sums("sums_f16", T.FLOAT16)
     sums("sums_bf16", T.BFLOAT16)
+    narrow("narrow_f16", T.FLOAT16)
+    narrow("narrow_bf16", T.BFLOAT16)
     window()
     cleared()
     close("close", 64, 17, SEED, local_window_size=4)
