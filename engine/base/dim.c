@@ -46,6 +46,15 @@ rill_status dims_status_at(const struct dims *ds, const char *wire, rill_error *
     return s == RILL_OK || ds->failed_of_node ? s : err_prefix(reterr, s, "'%.80s'", wire);
 }
 
+rill_status dims_status_of(const struct dims *ds, const char *node, const char *op,
+                           rill_error *reterr)
+{
+    const rill_status s = dims_status(ds, reterr);
+    return s == RILL_OK || ds->failed_of_node
+        ? s
+        : err_prefix(reterr, s, "node '%.80s' (%.40s)", node, op);
+}
+
 /* ---- leaves ---- */
 
 const struct dim *dim_symbol(struct dims *ds, const char *name)

@@ -147,6 +147,9 @@ bool dim_is_blamed(const struct dim *d); /* or nobody can be: it is no broadcast
 /* dims_status with the wire in front of the words that is said to be wrong, unless they name a node
  * already. */
 rill_status dims_status_at(const struct dims *ds, const char *wire, rill_error *reterr);
+/* The same with a node. */
+rill_status dims_status_of(const struct dims *ds, const char *node, const char *op,
+                           rill_error *reterr);
 
 /* d as it is where no number bounds it, as the rows that are cut out of a table that is long
  * enough: of min(500, T) T, of min(599, 299 + T) - max(0, 300 - T) 2*T - 1. */

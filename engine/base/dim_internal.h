@@ -27,7 +27,7 @@ enum dim_kind {
 };
 
 #define DIM_TERMS_MAX 64   /* terms of a sum, operands of anything else */
-#define DIM_NODES_MAX 1000 /* nodes of one expression, counted as a tree */
+#define DIM_NODES_MAX 2000 /* nodes of one expression, counted as a tree */
 #define DIM_DEPTH_MAX 40
 #define DIM_SCOPE_MAX_BYTES ((size_t) 64 << 20)
 

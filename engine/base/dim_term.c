@@ -117,7 +117,9 @@ const struct dim *dim_intern(struct dims *ds, const struct dim *proto)
         if (node_same(ds->slot[at], &key))
             return ds->slot[at];
     if (!node_measure(&key))
-        return dims_fail(ds, RILL_LIMIT, "it is too large to work with (1000 terms or 40 levels)");
+        return dims_fail(ds, RILL_LIMIT,
+                         "it is too large to work with (2000 terms or 40 levels); a least length "
+                         "that is asserted makes it smaller");
     struct dim *d = node_copy(ds, &key);
     if (!d)
         return dims_fail(ds, RILL_LIMIT, "no memory left for more of them");

@@ -330,7 +330,7 @@ static rill_status node_type(const struct typer *t, struct scope *s, const struc
     rill_status typed = op_infer_named(n, plain, names, out, t->dims, t->arena, t->err);
     if (typed != RILL_OK)
         return untyped(t, s, n, in, typed);
-    TRY(dims_status(t->dims, t->err));
+    TRY(dims_status_of(t->dims, n->name, n->op->name, t->err));
     TRY(half_infer(n, facts, out, t->dims, t->arena, half, t->err));
     half[0] = to ? to : half[0];
     TRY(outputs_make(t, s, n, in, plain, out));

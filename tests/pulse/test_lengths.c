@@ -150,8 +150,37 @@ static const struct oracle_case cases[] = {
     { "picked by a table", picked, "", { "(Gather)", "picks frame" } },
 };
 
+/* First and last frames of what is cut, copied at its ends, again and again: without a least length
+ * the size is what every cut and join may be. */
+static void copied_ends(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 3, GB_TIME);
+    for (int i = 0; i < 4; i++) {
+        const uint32_t first = GB(b, "Expand", "", gb_slice(b, x, 2, 2, 3, 1), gb_ints(b, 1, 1, 2));
+        x = gb_slice(b, GB(b, "Concat", "axis=2", first, x), 2, 2, -2, 1);
+        const uint32_t last =
+            GB(b, "Expand", "", gb_slice(b, x, 2, -1, INT64_MAX, 1), gb_ints(b, 1, 3, 1 + i));
+        x = GB(b, "Concat", "axis=2", x, last);
+    }
+    gb_output(b, x);
+}
+
+static void test_long_sizes(void)
+{
+    struct oracle o = { .seed = 1 };
+    const enum verdict v = oracle_open(&o, copied_ends, NULL, NULL);
+    oracle_check(v == LAW_REFUSED && strstr(o.err.text, "node 'Concat_") &&
+                     strstr(o.err.text, "a least length"),
+                 "%s", o.err.text);
+    oracle_close(&o);
+    oracle_check(oracle_open(&o, copied_ends, NULL, "S>=16") == LAW_HOLDS, "%s", o.err.text);
+    oracle_close(&o);
+}
+
 int main(void)
 {
+    test_long_sizes();
     static const int pulses[] = { 4000, -1 }, lengths[] = { 6, AT - 1, AT, AT + 2, -1 };
     const struct oracle_trial trial = { pulses, lengths, .cuts = 1, .whole_least = 3 };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
