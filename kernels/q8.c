@@ -37,7 +37,7 @@ struct kern_q8 kern_q8_open(const void *packed, size_t n, size_t k)
 {
     const struct layout l = layout_of(n, k);
     const char *at = packed;
-    struct kern_q8 q = { .w = packed, .n = n, .k = k };
+    struct kern_q8 q = { .w = packed, .by = 1, .n = n, .k = k };
     q.sums = (const int32_t *) (const void *) (at + l.w);
     q.zeros = at[l.w + 2 * l.sums] ? q.sums + l.panels * KERN_LANES : NULL;
     return q;

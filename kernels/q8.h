@@ -31,7 +31,8 @@ struct kern_q8 {
     const int32_t *zeros; /* the same; NULL: all 0 */
     /* Set by who calls the product: */
     const int32_t *bias; /* per output, n of them; NULL: 0 */
-    bool floats;         /* sums are stored as f32, each rounded once */
+    bool floats;         /* sums are stored as f32, each rounded once, */
+    float by;            /* times this, rounded again */
     size_t n, k;
 };
 
@@ -60,7 +61,7 @@ struct kern_quant {
 /* Bytes of the packed form, a multiple of 64; it is to be 64-byte aligned. 0: too large. */
 size_t kern_q8_bytes(size_t n, size_t k);
 void kern_q8_pack(void *ret, const struct kern_q8_w *w);
-/* Finds the parts of a packed form; no bias. */
+/* Finds the parts of a packed form; no bias, by 1. */
 struct kern_q8 kern_q8_open(const void *packed, size_t n, size_t k);
 
 /* u8 whose range holds 0 and low .. high. A range of 0 gives a scale of 0, and all values are 0 */

@@ -85,7 +85,7 @@ Q8_INLINE n16 FN(q8_whole)(const struct FN(q8) *g, n16 sums, size_t row, size_t 
     sums = n16_less(sums, n16_load(b->sums + o), g->z[row]);
     if (b->zeros)
         sums = n16_less(sums, n16_load(b->zeros + o), g->sum[row]);
-    return b->floats ? n16_floats(sums) : sums;
+    return b->floats ? n16_floats(sums, b->by) : sums;
 }
 
 /* Of these terms, behind those before. */
@@ -164,7 +164,7 @@ Q8_INLINE void FN(q8_end)(const struct FN(q8) *g, const d16 *acc, size_t row, si
 {
     EACH_ROW {
         const size_t at = row + (size_t) r;
-        n16_store((g->y_by ? g->y_by[at] : g->y + at * g->ldy) + o, g->b->floats ? n16_floats(acc[r]) : acc[r]);
+        n16_store((g->y_by ? g->y_by[at] : g->y + at * g->ldy) + o, g->b->floats ? n16_floats(acc[r], g->b->by) : acc[r]);
     }
 }
 

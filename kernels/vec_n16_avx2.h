@@ -43,11 +43,12 @@ Q8_INLINE n16 n16_add(n16 a, n16 b)
 {
     return (n16) { _mm256_add_epi32(a.a, b.a), _mm256_add_epi32(a.b, b.b) };
 }
-/* Of the same value, rounded to nearest even, and its bits. */
-Q8_INLINE n16 n16_floats(n16 a)
+/* Of the same value, rounded to nearest even, times `by`, and its bits. */
+Q8_INLINE n16 n16_floats(n16 a, float by)
 {
-    return (n16) { _mm256_castps_si256(_mm256_cvtepi32_ps(a.a)),
-                   _mm256_castps_si256(_mm256_cvtepi32_ps(a.b)) };
+    const __m256 all = _mm256_set1_ps(by);
+    return (n16) { _mm256_castps_si256(_mm256_mul_ps(_mm256_cvtepi32_ps(a.a), all)),
+                   _mm256_castps_si256(_mm256_mul_ps(_mm256_cvtepi32_ps(a.b), all)) };
 }
 /* a - b * s */
 Q8_INLINE n16 n16_less(n16 a, n16 b, int32_t s)

@@ -31,7 +31,10 @@ Q8_INLINE void n16_store(int32_t *p, n16 a) { _mm512_storeu_si512(p, a); }
 Q8_INLINE void n16_store_n(int32_t *p, n16 a, size_t n) { _mm512_mask_storeu_epi32(p, n16_first(n), a); }
 Q8_INLINE n16 n16_add(n16 a, n16 b) { return _mm512_add_epi32(a, b); }
 /* Of the same value, rounded to nearest even, and its bits. */
-Q8_INLINE n16 n16_floats(n16 a) { return _mm512_castps_si512(_mm512_cvtepi32_ps(a)); }
+Q8_INLINE n16 n16_floats(n16 a, float by)
+{
+    return _mm512_castps_si512(_mm512_mul_ps(_mm512_cvtepi32_ps(a), _mm512_set1_ps(by)));
+}
 /* a - b * s */
 Q8_INLINE n16 n16_less(n16 a, n16 b, int32_t s)
 {

@@ -42,10 +42,10 @@ Q8_INLINE n16 n16_add(n16 a, n16 b)
     return a;
 }
 /* Of the same value, rounded to nearest even, and its bits. */
-Q8_INLINE n16 n16_floats(n16 a)
+Q8_INLINE n16 n16_floats(n16 a, float by)
 {
     for (int l = 0; l < 16; l++) {
-        float f = (float) a.i[l];
+        float f = (float) a.i[l] * by;
         memcpy(&a.i[l], &f, sizeof f);
     }
     return a;

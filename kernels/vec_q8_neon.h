@@ -151,9 +151,9 @@ Q8_INLINE n16 n16_add(n16 a, n16 b)
     return a;
 }
 /* Of the same value, rounded to nearest even, and its bits. */
-Q8_INLINE n16 n16_floats(n16 a)
+Q8_INLINE n16 n16_floats(n16 a, float by)
 {
-    EACH_4 a.i[j] = vreinterpretq_s32_f32(vcvtq_f32_s32(a.i[j]));
+    EACH_4 a.i[j] = vreinterpretq_s32_f32(vmulq_n_f32(vcvtq_f32_s32(a.i[j]), by));
     return a;
 }
 /* a - b * s */

@@ -167,6 +167,19 @@ void epilogue_channels(const struct epilogue *p, const struct eval *e, float *y,
                          p->by_channel ? places : (size_t) n * places);
 }
 
+unsigned epilogue_take_scale(struct epilogue *p)
+{
+    const struct kern_instr *first = p->program.instr;
+    if (!p->program.n_instrs || first->op != KERN_MUL || first->to.buffer)
+        return 0;
+    const uint32_t by = first->a.buffer + first->b.buffer;
+    if (!by || (first->a.buffer && first->b.buffer) || p->lie[by - 1] != LIE_ONE)
+        return 0;
+    p->program.instr++;
+    p->program.n_instrs--;
+    return p->first_in + by - 1;
+}
+
 void epilogue_rows(const struct epilogue *p, const struct eval *e, float *y)
 {
     float *buffer[1 + EPILOGUE_IN_MAX] = { y };

@@ -62,6 +62,9 @@ void epilogue_channels(const struct epilogue *p, const struct eval *e, float *y,
  * where the epilogue's inputs begin to shift_bytes (struct share). */
 void epilogue_shift(const struct epilogue *p, int64_t channel, int64_t element,
                     size_t *shift_bytes);
+/* Takes a product with a single value from its beginning; returns the input that has it, 0 where
+ * none is. */
+unsigned epilogue_take_scale(struct epilogue *p);
 /* Runs it on the whole output y, whose channels are its last axis. */
 void epilogue_rows(const struct epilogue *p, const struct eval *e, float *y);
 #endif

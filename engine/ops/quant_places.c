@@ -355,7 +355,7 @@ static struct product product_open(const struct eval *e, const struct places *v,
     char *at = (char *) e->scratch + v->x_bytes;
     const size_t k = (size_t) (v->cin * v->g.n_kernel), tile = (size_t) v->tile;
     int32_t *sums = (int32_t *) (void *) (at + (k + 3) / 4 * 4 * tile), *zeros = sums + tile;
-    struct product p = { .places = { .w = (int8_t *) at, .sums = sums, .k = k },
+    struct product p = { .places = { .w = (int8_t *) at, .sums = sums, .by = 1, .k = k },
                          .packed = (int8_t *) at,
                          .packed_sums = sums,
                          .sums = (int32_t *) (void *) (at + v->packed_bytes),

@@ -269,7 +269,8 @@ struct matmul_integer_args {
     int64_t rows;       /* of a matrix, which zeros of rows go by */
     size_t zeros_bytes; /* of the rows of a product, in front of the weights in scratch */
     size_t sums_bytes;  /* of some rows, where bytes come out; in front of the zeros */
-    struct epilogue epilogue;
+    struct epilogue epilogue, behind; /* behind: of a product that scales its sums itself, */
+    unsigned scale_in;                /* by that input; 0: none */
     struct kern_scale to;
 };
 
@@ -299,6 +300,8 @@ static rill_status matmul_integer_prepare(struct prep *c)
     TRY(product_weights_prepare(c, &g->w));
     TRY(product_scale_prepare(c, &a->y, g->s.n, &g->to));
     TRY(epilogue_prepare(c, a->epilogue, &g->epilogue));
+    g->behind = g->epilogue;
+    g->scale_in = epilogue_take_scale(&g->behind);
     g->zeros_bytes = ((size_t) g->s.m * sizeof(int32_t) + 63) / 64 * 64;
     g->sums_bytes = g->to.by ? ((size_t) g->s.n * SOME_ROWS * sizeof(int32_t) + 63) / 64 * 64 : 0;
     c->scratch_bytes = g->sums_bytes + g->zeros_bytes + product_weights_scratch(&g->w);
@@ -356,14 +359,16 @@ static void matmul_integer_eval(const struct eval *e)
     for (int64_t i = 0; i < g->s.batches; i++) {
         int64_t a, b;
         matmul_batch(&g->s, i, &a, &b);
-        const struct kern_q8 w = weights_open(e, g, packed + (size_t) b * g->w.packed_bytes);
+        struct kern_q8 w = weights_open(e, g, packed + (size_t) b * g->w.packed_bytes);
+        if (g->scale_in)
+            w.by = *(const float *) e->x[g->scale_in];
         const uint8_t *x = (const uint8_t *) e->x[IN_X] + (size_t) a * m * k;
         if (g->to.by)
             bytes_put(e, g, (uint8_t *) e->y[0] + (size_t) i * m * n, x, &w, how);
         else
             e->kern->gemm_q8((int32_t *) e->y[0] + (size_t) i * m * n, n, x, k, &w, &how, m);
     }
-    epilogue_rows(&g->epilogue, e, e->y[0]);
+    epilogue_rows(&g->behind, e, e->y[0]);
 }
 
 static void evaluation_add(struct product_rows *r, const struct eval *e,

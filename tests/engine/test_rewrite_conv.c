@@ -245,13 +245,14 @@ static void test_cell(enum last_state use)
     build_drop(&b);
 }
 
-/* 8-bit products, a scale for each channel and a Relu behind them; `read`: somebody else reads the
- * sums. */
-static void test_sums(bool conv, bool read)
+/* 8-bit products, a scale for each channel, or `one` for all, and a Relu behind them; `read`:
+ * somebody else reads the sums. */
+static void test_sums(bool conv, bool read, bool one)
 {
     struct build b;
     struct graph floats, made;
     int64_t x_dim[] = { 1, 3, 40 }, w_dim[] = { 5, 3, 3 }, m_dim[] = { 40, 20 };
+    const int64_t scale_dim[] = { one ? 1 : conv ? 5 : 20, 1 };
     const struct attr to = { .name = "to", .kind = ATTR_INT, .i = DTYPE_F32 };
     build_init(&b);
     const struct tensor *in = noise(&b, 3, x_dim);
@@ -263,8 +264,7 @@ static void test_sums(bool conv, bool read)
     *(uint8_t *) zero->data = 127;
     *(float *) size->data = 0.01f;
     uint32_t z = graph_add_const(&b.g, "z", zero), x = input(&b, in),
-             scale = graph_add_const(&b.g, "scale",
-                                     noise(&b, conv ? 2 : 1, (int64_t[]) { conv ? 5 : 20, 1 }));
+             scale = graph_add_const(&b.g, "scale", noise(&b, conv ? 2 : 1, scale_dim));
     x = add(&b, "QuantizeLinear", NULL, 0,
             (uint32_t[]) { x, graph_add_const(&b.g, "size", size), z }, 3);
     uint32_t sums = add(&b, conv ? "ConvInteger" : "MatMulInteger", NULL, 0,
@@ -357,8 +357,8 @@ int main(void)
     test_cell(READ_BEFORE);
     test_cell(READ_WITH);
     test_shared();
-    for (int i = 0; i < 4; i++)
-        test_sums(i & 1, i & 2);
+    for (int i = 0; i < 8; i++)
+        test_sums(i & 1, i & 2, i & 4);
     for (int i = 0; i < 4; i++)
         test_byte_rows(i & 1 ? 3 : 1, i & 2);
     return check_done();

@@ -80,6 +80,7 @@ static void weights_make(struct check *t, struct q8 *q)
     kern_q8_pack(packed, &q->from);
     q->packed = kern_q8_open(packed, n, k);
     q->packed.floats = v & FLOATS;
+    q->packed.by = check_bits(t) % 2 ? 1 : check_rand(t);
     if (v & BIAS)
         q->packed.bias = q->bias = (int32_t *) (void *) check_buf(t, n, v & LOW);
     for (size_t i = 0; i < n && v & BIAS; i++)
@@ -102,9 +103,10 @@ static void rows_make(struct check *t, struct q8 *q)
         q->y[i] = q->want[i] = (int32_t) check_bits(t); /* what lies between the rows stays */
 }
 
-static int32_t float_bits(int32_t v)
+static int32_t float_bits(int32_t v, float by)
 {
     float f = (float) v;
+    f *= by;
     memcpy(&v, &f, sizeof v);
     return v;
 }
@@ -122,7 +124,8 @@ static void want_make(struct q8 *q)
                 s += (uint32_t) ((number(q->x[i * q->ldx + l], q->how.is_signed) - xz) *
                                  (number(q->w[o * w->stride_o + l * w->stride_k], w->is_signed) -
                                   wz));
-            q->want[i * q->ldy + o] = q->packed.floats ? float_bits((int32_t) s) : (int32_t) s;
+            q->want[i * q->ldy + o] =
+                q->packed.floats ? float_bits((int32_t) s, q->packed.by) : (int32_t) s;
         }
 }
 
