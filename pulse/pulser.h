@@ -293,6 +293,7 @@ rill_status padded_join(struct pulser *p, const struct node *n, uint32_t src_wir
  * sequence and none behind: the others are put to it. 1 to so many frames; in no body, where they
  * are copies. */
 #define PADDED_GIVEN_MAX 1024
+#define PADDED_KEPT_MAX 64 /* of the sequence itself: what is made of them is made in every run */
 rill_status padded_given(struct pulser *p, const struct node *n, const struct dim *length,
                          int64_t before, struct padded *q);
 

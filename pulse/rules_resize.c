@@ -130,7 +130,8 @@ struct stretch {
     int64_t past;   /* frames behind the last that are read */
     int64_t beyond; /* and by how many all that a frame reads lie behind it */
     int64_t delay, history;
-    bool single; /* where the output has one frame that is the first of the input */
+    int64_t least; /* the delay by which what pads the sequence is known */
+    bool single;   /* where the output has one frame that is the first of the input */
 };
 
 struct reach {
@@ -291,6 +292,7 @@ static void stretch_place(const struct resize_map *m, const struct flow *f, stru
         s->delay = larger(s->delay, run * s->up - i);
         s->front = larger(s->front, -r.low);
     }
+    s->delay = larger(s->delay, s->least);
     if (s->single)
         s->delay = larger(s->delay, single_known(f, s));
     for (int64_t i = 0; i < s->up; i++) {
@@ -410,14 +412,27 @@ static rill_status stretch_emit(struct pulser *p, const struct node *n, struct f
 
 /* ---- behind what is padded ---- */
 
-/* Whether constant frames are in front of the sequence, and what is behind the node comes earlier
- * out of what is behind them. */
+/* Whether known frames are in front of the sequence, and what is behind the node comes earlier out
+ * of what is behind them. */
 static bool heads_wanted(const struct pulser *p, const struct node *n, const struct stretch *s)
 {
     const struct padded *q = &p->padded[n->in[IN_X]];
-    return q->is && !p->outer && !q->inputs && !s->single &&
-        (q->mode == PULSE_PAD_CONSTANT || q->mode == PULSE_PAD_VALUES) && q->before > 0 &&
-        q->before <= PADDED_GIVEN_MAX && p->sf[n->in[IN_X]].delay > q->inner.sf.delay - q->before;
+    const bool kept = q->inputs || q->mode == PULSE_PAD_EDGE || q->mode == PULSE_PAD_REFLECT;
+    return q->is && !p->outer && !s->single && q->before > 0 &&
+        q->before <= (kept ? PADDED_KEPT_MAX : PADDED_GIVEN_MAX) &&
+        p->sf[n->in[IN_X]].delay > q->inner.sf.delay - q->before;
+}
+
+/* All that is in front of the sequence as given frames; s->least: by what output frames must be
+ * late that read those which the sequence has to bring. */
+static rill_status heads_given(struct pulser *p, const struct node *n, struct padded *q,
+                               struct stretch *s)
+{
+    TRY(padded_given(p, n, p->sf[n->in[IN_X]].length, q->before, q));
+    q->direct = 0;
+    const int64_t pulse = q->inner.sf.pulse, run = padded_heads_delay(q, 0) / pulse;
+    s->least = run > 0 ? run * (pulse / s->down * s->up) : INT64_MIN;
+    return RILL_OK;
 }
 
 /* The frames of a run and of its past, f, of what q pads. */
@@ -437,7 +452,7 @@ static rill_status heads_join(struct pulser *p, const struct node *n, const stru
     return RILL_OK;
 }
 
-/* The first `frames` output frames, of the constant ones that q puts in front. */
+/* The first `frames` output frames, of those that q puts in front. */
 static rill_status heads_emit(struct pulser *p, const struct node *n, const struct padded *q,
                               const struct stretch *s, int64_t frames, uint32_t *ret)
 {
@@ -465,7 +480,7 @@ static rill_status stretch_padded(struct pulser *p, const struct node *n,
     struct padded q = p->padded[n->in[IN_X]];
     const int axis = q.inner.sf.axis;
     struct flow f;
-    TRY(padded_given(p, n, p->sf[n->in[IN_X]].length, q.before, &q));
+    TRY(heads_given(p, n, &q, s));
     TRY(heads_join(p, n, m, &q, s, &f));
     const int64_t frames = larger(-s->delay, 0);
     if (s->front > 0 || s->past > 0)

@@ -120,8 +120,6 @@ static rill_status window_op(struct pulser *p, const struct node *n, const void 
 
 #define FRONT_MAX 1024
 
-#define FRONT_KEPT_MAX 64 /* frames of the sequence, of which windows are made in every run */
-
 static int64_t front_before(const struct flow_window *w)
 {
     return w->copies ? w->copies->before : w->before;
@@ -135,7 +133,7 @@ static int64_t front_frames(const struct pulser *p, const struct node *n, const 
     const int64_t before = front_before(w);
     const int64_t late = w->span + 1 - w->stride + f->sf.delay - before;
     const bool kept = w->copies && (w->copies->inputs || w->copies->mode != PULSE_PAD_VALUES);
-    if ((kept && (p->outer || before > FRONT_KEPT_MAX)) || late > -w->stride ||
+    if ((kept && (p->outer || before > PADDED_KEPT_MAX)) || late > -w->stride ||
         f->sf.pulse % w->stride || node_has_kept(p, n) ||
         (w->copies && w->copies->after && lengths_negative(p, f->sf.length)))
         return 0;

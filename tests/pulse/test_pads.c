@@ -141,6 +141,38 @@ static void test_resizes(void)
         { .op = "Resize", .attrs = LINEAR_HALF, .scale = 2, .before = 6, .cut = 4, .ahead = true },
     };
     test_reads("resized", list, sizeof list / sizeof *list, 1);
+    static const struct read copies[] = {
+        { .op = "Resize",
+          .attrs = LINEAR_HALF,
+          .mode = "edge",
+          .scale = 2,
+          .before = 1,
+          .after = 1 },
+        { .op = "Resize",
+          .attrs = LINEAR_LEFT,
+          .mode = "edge",
+          .scale = 2,
+          .before = 3,
+          .cut = 2,
+          .layer = true },
+        { .op = "Resize",
+          .attrs = LINEAR_LEFT,
+          .mode = "edge",
+          .scale = 3,
+          .before = 4,
+          .after = 1,
+          .cut = 5 },
+        { .op = "Resize", .attrs = CUBIC_HALF, .mode = "edge", .scale = 2, .before = 4, .cut = 2 },
+        { .op = "Resize", .attrs = LINEAR_HALF, .mode = "reflect", .scale = 2, .before = 2 },
+        { .op = "Resize",
+          .attrs = LINEAR_LEFT,
+          .mode = "reflect",
+          .scale = 2,
+          .before = 3,
+          .after = 2,
+          .layer = true },
+    };
+    test_reads("resized copies", copies, sizeof copies / sizeof *copies, 1);
     static const struct read fewer[] = {
         { .op = "Resize", .attrs = LINEAR_HALF, .scale = 0.5f, .before = 4, .cut = 2 },
         { .op = "Resize",
