@@ -293,7 +293,8 @@ static rill_status group_infer(struct infer *c)
     const struct group_attr *a = c->attr;
     TRY(f32_check(c, 2));
     TRY(channels_check(c, 1, 2));
-    if (a->groups &&
+    const bool grouped = node_is(c->node, OP_GROUP_NORMALIZATION);
+    if (grouped &&
         (!dim_is_const(c->in[0]->shape[1]) || a->groups < 1 ||
          dim_value(c->in[0]->shape[1]) % a->groups))
         return infer_fail(c, "%lld groups do not divide the channels", (long long) a->groups);

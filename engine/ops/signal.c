@@ -548,7 +548,8 @@ static rill_status window_infer(struct infer *c)
     return RILL_OK;
 }
 
-/* a0 - a1 cos(2 pi k / n) + a2 cos(4 pi k / n) */
+/* a0 - a1 cos(2 pi k / n) + a2 cos(4 pi k / n); a symmetric one of one value, which is 0 / 0, is 1
+ */
 static void window_fill(const struct eval *e, double a0, double a1, double a2)
 {
     const struct window_attr *a = e->attr;
@@ -557,7 +558,7 @@ static void window_fill(const struct eval *e, double a0, double a1, double a2)
         double c1 = 1, c2 = 1, s;
         kern_turn(n ? k % n : 0, n ? n : 1, &c1, &s);
         kern_turn(n ? 2 * k % n : 0, n ? n : 1, &c2, &s);
-        double v = count == 1 ? 1 : a0 - a1 * c1 + a2 * c2;
+        double v = n == 0 ? 1 : a0 - a1 * c1 + a2 * c2;
         tensor_set_f64(e->out[0], e->y[0], (int64_t) k, v);
     }
 }

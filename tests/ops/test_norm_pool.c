@@ -84,9 +84,9 @@ static void test_groups(struct ops_test *t)
 {
     const struct tensor *x = ops_numbers(t, &seed, 3, ncl), *g = ops_numbers(t, &seed, 1, ncl + 1),
                         *b = ops_numbers(t, &seed, 1, ncl + 1);
-    for (int64_t groups = 1; groups <= 6; groups++) {
+    for (int64_t groups = -1; groups <= 6; groups++) {
         struct attr a = ONE_INT("num_groups", groups);
-        if (6 % groups) {
+        if (groups < 1 || 6 % groups) {
             ops_refused(t, "GroupNormalization", &a, 1, IN(x, g, b), 1, "do not divide");
             continue;
         }

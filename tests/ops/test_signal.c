@@ -159,13 +159,14 @@ static void test_stft(struct ops_test *t, bool windowed, int64_t parts, int64_t 
 
 static void test_window(struct ops_test *t, const char *name, double a0, double a1, double a2)
 {
-    for (int64_t n = 2; n < 40; n += 7)
+    for (int64_t n = 1; n < 40; n += n == 1 ? 1 : 7)
         for (int periodic = 0; periodic < 2; periodic++) {
             struct tensor *size = ops_tensor(t, DTYPE_I64, 0, NULL, &n);
             struct attr a = ONE_INT("periodic", periodic);
             double want[40], len = (double) (periodic ? n : n - 1);
             for (int k = 0; k < n; k++)
-                want[k] = a0 - a1 * cos(2 * M_PI * k / len) + a2 * cos(4 * M_PI * k / len);
+                want[k] =
+                    len < 1 ? 1 : a0 - a1 * cos(2 * M_PI * k / len) + a2 * cos(4 * M_PI * k / len);
             t->what = name;
             ops_gives(t, name, &a, 1, IN(size), want, 1e-7);
         }
