@@ -7,12 +7,16 @@ import onnxruntime
 RILL = sys.argv[1]
 
 
+def session_of(path):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 1, 4
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
 def whole_run(path, seed, lengths=(5, 16, 24, 37)):
     """What goes in, and what ONNX Runtime makes of it; None where it is too short, or that is no numbers. The input x is
     [1, T, n]."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = 1, 4
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    session = session_of(path)
     frames = random.Random(seed).choice(lengths)
     x = np.random.default_rng(seed).standard_normal((1, frames, session.get_inputs()[0].shape[2])).astype(np.float32)
     try:

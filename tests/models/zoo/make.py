@@ -562,26 +562,29 @@ def randomised(net):
     return net.eval()
 
 
-def export(names):
+def export_one(name, path, by_dynamo):
     import torch
-    for name, (make, inputs, outputs) in build().items():
-        if names and name not in names:
-            continue
-        torch.manual_seed(20261121)
-        net = randomised(make())
-        example = tuple(torch.rand([d if d != "S" else LENGTHS[name][1] for d in shape]) for _, shape in inputs)
-        axes = {n: {shape.index("S"): "S"} for n, shape in inputs}
+    make, inputs, outputs = build()[name]
+    torch.manual_seed(20261121)
+    net = randomised(make())
+    example = tuple(torch.rand([d if d != "S" else LENGTHS[name][1] for d in shape]) for _, shape in inputs)
+    axes = {n: {shape.index("S"): "S"} for n, shape in inputs}
+    names_of = {"input_names": [n for n, _ in inputs], "output_names": outputs}
+    with torch.no_grad():
+        if by_dynamo:
+            grow = tuple({axis: torch.export.Dim.DYNAMIC for axis in axes[n]} for n, _ in inputs)
+            torch.onnx.export(net.eval(), example, path, dynamo=True, dynamic_shapes=grow, external_data=False, **names_of)
+        else:
+            traced = {"dynamo": False} if "dynamo" in torch.onnx.export.__code__.co_varnames else {}
+            torch.onnx.export(net, example, path, opset_version=14, dynamic_axes=axes, do_constant_folding=True, **names_of,
+                              **traced)
+
+
+def export(names):
+    for name in names or build():
         os.makedirs(os.path.join(HERE, name), exist_ok=True)
         path = os.path.join(HERE, name, "model.onnx")
-        names_of = {"input_names": [n for n, _ in inputs], "output_names": outputs}
-        with torch.no_grad():
-            if name in BY_DYNAMO:
-                grow = tuple({axis: torch.export.Dim.DYNAMIC for axis in axes[n]} for n, _ in inputs)
-                torch.onnx.export(net.eval(), example, path, dynamo=True, dynamic_shapes=grow, external_data=False, **names_of)
-            else:
-                traced = {"dynamo": False} if "dynamo" in torch.onnx.export.__code__.co_varnames else {}
-                torch.onnx.export(net, example, path, opset_version=14, dynamic_axes=axes, do_constant_folding=True, **names_of,
-                                  **traced)
+        export_one(name, path, name in BY_DYNAMO)
         print(f"{name}: {os.path.getsize(path)} bytes")
 
 
@@ -665,24 +668,29 @@ def real(names):
     print(f"{out}: {len(new)} tensors")
 
 
-def refs(names):
+def whole_run(path, length):
+    """What goes in, and what ONNX Runtime gives, by names."""
     import numpy as np
     import onnxruntime as ort
+    session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+    shapes = [[d if isinstance(d, int) else length for d in i.shape] for i in session.get_inputs()]
+    counts = [int(np.prod(s)) for s in shapes]
+    values, feed = noise(sum(counts)), {}
+    for i, s, n in zip(session.get_inputs(), shapes, counts):
+        feed[i.name] = np.array(values[:n], np.float32).reshape(s)
+        values = values[n:]
+    return feed, dict(zip([o.name for o in session.get_outputs()], session.run(None, feed)))
+
+
+def refs(names):
     for name, lengths in LENGTHS.items():
         path = os.path.join(HERE, name, "model.onnx")
         if (names and name not in names) or not os.path.exists(path):
             continue
-        session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
         for length in lengths:
-            shapes = [[d if isinstance(d, int) else length for d in i.shape] for i in session.get_inputs()]
-            counts = [int(np.prod(s)) for s in shapes]
-            values, feed = noise(sum(counts)), {}
-            for i, s, n in zip(session.get_inputs(), shapes, counts):
-                feed[i.name] = np.array(values[:n], np.float32).reshape(s)
-                values = values[n:]
-            for o, y in zip(session.get_outputs(), session.run(None, feed)):
-                y.astype("<f4").tofile(os.path.join(HERE, name, f"{length}.{o.name}.f32"))
-                print(name, length, o.name, y.shape, float(abs(y).max()))
+            for output, y in whole_run(path, length)[1].items():
+                y.astype("<f4").tofile(os.path.join(HERE, name, f"{length}.{output}.f32"))
+                print(name, length, output, y.shape, float(abs(y).max()))
 
 
 if __name__ == "__main__":
