@@ -27,6 +27,7 @@ static const struct attr_spec conv_integer_attrs[] = {
 #define TILE_BYTES 131072 /* rows of one tile, and their sums, stay in the second cache */
 #define FEW_PLACES 4      /* fewer in a row of outputs are gathered one by one */
 #define LONG_KERNEL 16    /* and so are more, whose lines are copied */
+#define REACH 256         /* bytes of a line that are put together for places of it */
 #define LINES_OUTS 4      /* groups of so few outputs would leave most lanes empty */
 
 static rill_status conv_integer_infer(struct infer *c)
@@ -199,6 +200,78 @@ static void column_gather(const struct conv_integer *v, uint8_t *to, const uint8
         to[p * k] = outside;
 }
 
+/* n bytes, 1 .. LONG_KERNEL. */
+static inline void few_copy(uint8_t *to, const uint8_t *from, int64_t n)
+{
+    if (n >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + n - 8, from + n - 8, 8);
+    } else if (n >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + n - 4, from + n - 4, 4);
+    } else {
+        to[0] = from[0];
+        to[n / 2] = from[n / 2];
+        to[n - 1] = from[n - 1];
+    }
+}
+
+/* What n places of a row of outputs read of a line: the same part of every line, and nothing around
+ * it. */
+struct reach {
+    uint8_t bytes[REACH];
+    int64_t from, at, n; /* n bytes of a line from `from` on lie at `at` */
+};
+
+static int64_t reach_bytes(const struct conv_integer *v, int64_t n)
+{
+    return (n - 1) * v->g.stride[2] + v->g.kernel[2];
+}
+
+static void reach_set(struct reach *ret, const struct conv_integer *v, int64_t at, int64_t n,
+                      uint8_t outside)
+{
+    const int64_t all = reach_bytes(v, n);
+    int64_t end = v->g.in[2] - at;
+    memset(ret->bytes, outside, (size_t) all);
+    end = end < all ? end : all;
+    ret->at = at < 0 ? -at : 0;
+    ret->n = end > ret->at ? end - ret->at : 0;
+    ret->from = at > 0 && ret->n ? at : 0;
+}
+
+static inline void reach_read(struct reach *r, const uint8_t *line)
+{
+    if (r->n > LONG_KERNEL)
+        memcpy(r->bytes + r->at, line + r->from, (size_t) r->n);
+    else if (r->n)
+        few_copy(r->bytes + r->at, line + r->from, r->n);
+}
+
+/* The rows of places as rows_gather_line makes them, of kernels of taps side by side. */
+static void rows_gather_taps(const struct conv_integer *v, uint8_t *to, const uint8_t *x,
+                             int64_t first, int64_t n, uint8_t outside)
+{
+    const struct window3 *g = &v->g;
+    const int64_t from1 = first / g->out[2] % g->out[1] * g->stride[1] - g->before[1],
+                  from0 = first / g->out[2] / g->out[1] * g->stride[0] - g->before[0],
+                  taps = g->kernel[2], k = (int64_t) v->w.form.k;
+    struct reach r, none;
+    reach_set(&r, v, first % g->out[2] * g->stride[2] - g->before[2], n, outside);
+    memset(none.bytes, outside, (size_t) reach_bytes(v, n));
+    for (int64_t ch = 0; ch < v->cin; ch++, x += g->n_in)
+        for (int64_t k0 = 0; k0 < g->kernel[0]; k0++)
+            for (int64_t k1 = 0; k1 < g->kernel[1]; k1++, to += taps) {
+                const int64_t i0 = from0 + k0 * g->dilation[0], i1 = from1 + k1 * g->dilation[1];
+                const bool is = i0 >= 0 && i0 < g->in[0] && i1 >= 0 && i1 < g->in[1];
+                const uint8_t *at = is ? r.bytes : none.bytes;
+                if (is)
+                    reach_read(&r, x + (i0 * g->in[1] + i1) * g->in[2]);
+                for (int64_t p = 0; p < n; p++, at += g->stride[2])
+                    few_copy(to + p * k, at, taps);
+            }
+}
+
 /* The rows of places first .. first+n-1, all in one row of outputs. */
 static void rows_gather_line(const struct conv_integer *v, uint8_t *to, const uint8_t *x,
                              int64_t first, int64_t n, uint8_t outside)
@@ -265,11 +338,16 @@ static void rows_gather(const struct conv_integer *v, uint8_t *to, const uint8_t
         return;
     }
 
-    const bool copies = v->g.kernel[2] >= LONG_KERNEL && v->g.dilation[2] == 1;
+    const bool copies = v->g.kernel[2] >= LONG_KERNEL && v->g.dilation[2] == 1,
+               taps = v->g.kernel[2] > 1 && v->g.kernel[2] < LONG_KERNEL && v->g.dilation[2] == 1;
     for (int64_t done = 0, some; done < n; done += some) {
         int64_t left = v->g.out[2] - (first + done) % v->g.out[2];
         uint8_t *row = to + done * (int64_t) v->w.form.k;
         some = n - done < left ? n - done : left;
+        if (taps && reach_bytes(v, some) <= REACH) {
+            rows_gather_taps(v, row, x, first + done, some, outside);
+            continue;
+        }
         if (some >= FEW_PLACES && !copies) {
             rows_gather_line(v, row, x, first + done, some, outside);
             continue;

@@ -210,7 +210,8 @@ static struct conv conv_any(void)
                       .cin = 1 + number(5) };
     c.cout = c.group * (1 + number(number(2) ? 3 : 20));
     for (int i = 0; i < 2; i++) {
-        c.kernel[i] = i && !number(4) ? 14 + number(9) : 1 + number(4); /* some are copied */
+        c.kernel[i] =
+            i && !number(4) ? 14 + number(9) : 1 + number(number(3) ? 4 : 13); /* some are copied */
         c.stride[i] = 1 + number(3);
         c.dilation[i] = 1 + number(2);
         c.pads[i] = number(2) * number(c.kernel[i] + 3);
