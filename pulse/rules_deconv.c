@@ -5,7 +5,9 @@
  * frames d*stride late, and the pad in front is frames more to drop. The past is read again instead
  * of carrying partial sums, which keeps the order of the additions. */
 #include "engine/ops/attrs.h"
+#include "engine/ops/clock.h"
 #include "pulse/ints.h"
+#include "pulse/lengths.h"
 #include "pulse/off_axis.h"
 #include "pulse/rules.h"
 
@@ -64,7 +66,9 @@ static struct ends time_ends(const struct node *n, int k, int axes, const struct
     return (struct ends) { before[k], after[k] - extra[k] - z->extra };
 }
 
-static rill_status attrs_make(struct pulser *p, const struct node *n, int k, int64_t past,
+/* The node's attributes, those on axis k for what lies `before` frames of the output behind the
+ * first. */
+static rill_status attrs_make(struct pulser *p, const struct node *n, int k, int64_t before,
                               void **ret)
 {
     const struct fact *x = pulser_fact(p, n->in[0]), *y = pulser_fact(p, n->out[0]);
@@ -78,7 +82,7 @@ static rill_status attrs_make(struct pulser *p, const struct node *n, int k, int
         int64_t span = (z.kernel - 1) * z.dilation + 1;
         if (i == k) {
             int64_t spare = span - z.stride;
-            e.before[i] = past * z.stride;
+            e.before[i] = before;
             e.after[i] = spare > 0 ? spare : 0;
             e.extra[i] = spare < 0 ? -spare : 0;
             continue;
@@ -176,6 +180,84 @@ static rill_status deconv_windows(struct pulser *p, const struct node *n,
     return flow_history(p, n->name, f, past, NULL);
 }
 
+/* n on that wire, of so many frames behind the first `before` of the output. */
+static rill_status frames_emit(struct pulser *p, const struct node *n, int k, int64_t before,
+                               uint32_t wire, uint32_t *ret)
+{
+    uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1);
+    void *attr = NULL;
+    if (!in)
+        return pulser_no_memory(p);
+    TRY(attrs_make(p, n, k, before, &attr));
+    in[0] = wire;
+    for (unsigned i = 1; i < n->n_in; i++)
+        in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
+    return pulser_emit(p, n->op, n->name, attr, in, n->n_in, ret, 1);
+}
+
+/* ---- behind constant frames ---- */
+
+/* Whether output frames come of constant frames in front alone, and those behind them come earlier
+ * without. */
+static bool heads_wanted(const struct pulser *p, const struct node *n, const struct axis_sizes *z,
+                         int64_t cut)
+{
+    const struct padded *q = &p->padded[n->in[0]];
+    return q->is && !p->outer && !q->inputs && !node_has_kept(p, n) &&
+        (q->mode == PULSE_PAD_CONSTANT || q->mode == PULSE_PAD_VALUES) && q->before > 0 &&
+        q->before <= PADDED_GIVEN_MAX && cut >= 0 && cut < q->before * z->stride &&
+        p->sf[n->in[0]].delay > q->inner.sf.delay - q->before &&
+        !lengths_negative(p, q->inner.sf.length);
+}
+
+/* The last `past` frames of those that q puts in front, and zeros before them. */
+static rill_status heads_last(struct pulser *p, const struct node *n, int64_t past,
+                              struct padded *q)
+{
+    const int axis = q->inner.sf.axis;
+    const struct padded zeros = { .inner = q->inner, .mode = PULSE_PAD_CONSTANT };
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = axis };
+    const int64_t more = past - q->before;
+    uint32_t in[2] = { WIRE_NONE, q->head };
+    if (more < 0)
+        TRY(pulser_slice(p, n->name, q->head, axis, -more, q->before, &q->head));
+    if (more > 0) {
+        TRY(padded_frames(p, n, &zeros, more, WIRE_NONE, &in[0]));
+        TRY(pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, &q->head));
+    }
+    q->head = past ? q->head : WIRE_NONE;
+    q->before = past;
+    return RILL_OK;
+}
+
+static rill_status deconv_behind(struct pulser *p, const struct node *n, const struct axis_sizes *z,
+                                 int64_t past, const struct ends *cut)
+{
+    const int k = p->sf[n->in[0]].axis - 2;
+    struct padded q = p->padded[n->in[0]], out = { .is = true, .mode = PULSE_PAD_VALUES };
+    out.tail = WIRE_NONE;
+    out.before = q.before * z->stride - cut->before;
+    TRY(padded_given(p, n, p->sf[n->in[0]].length, q.before, &q));
+    TRY(frames_emit(p, n, k, cut->before, q.head, &out.head));
+    TRY(heads_last(p, n, past, &q));
+    struct flow f = q.inner;
+    TRY(flow_resolve(p, n, &f));
+    TRY(flow_padded(p, n, &f, &q, f.sf.delay, f.sf.pulse + past));
+    TRY(frames_emit(p, n, k, past * z->stride, f.wire, &f.wire));
+    f.sf.at = p->sf[n->in[0]].at;
+    flow_scale(&f.sf, 1, z->stride);
+    offset_transposed(&f.sf, cut->before, cut->after, (z->kernel - 1) * z->dilation + 1, z->stride);
+    f.sf.pulse *= z->stride;
+    f.sf.delay *= z->stride;
+    f.sf.length =
+        dim_add_int(p->dst->dims, pulser_fact(p, n->out[0])->shape[f.sf.axis], -out.before);
+    out.inner = f;
+    p->padded[n->out[0]] = out;
+    TRY(padded_put(p, n, &out, &f));
+    f.sf.at = out.inner.sf.at;
+    return pulser_bind(p, n, 0, f.wire, &f.sf);
+}
+
 rill_status rule_conv_transpose(struct pulser *p, const struct node *n)
 {
     struct flow f;
@@ -184,22 +266,17 @@ rill_status rule_conv_transpose(struct pulser *p, const struct node *n)
     int k = f.sf.axis - 2, axes = pulser_fact(p, n->in[0])->rank - 2;
     const struct axis_sizes z = sizes_read(p, n, k);
     int64_t past = (z.kernel - 1) * z.dilation / z.stride, pulse, drop;
-    uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1), out;
-    void *attr = NULL;
-    if (!in)
-        return pulser_no_memory(p);
+    uint32_t out;
     TRY(deconv_check(p, n, &z));
     const struct ends cut = time_ends(n, k, axes, &z);
     if (__builtin_mul_overflow(f.sf.pulse, z.stride, &pulse) || pulse > INT32_MAX)
         return op_fail(p->err, RILL_LIMIT, n, "a pulse of %lld frames is too long",
                        (long long) f.sf.pulse);
-    TRY(attrs_make(p, n, k, past, &attr));
-    TRY(deconv_windows(p, n, &z, past, cut.before, &f, &drop));
     p->windows[n - p->src->nodes] = (struct axis_window) { true, past, 0, 1 };
-    in[0] = f.wire;
-    for (unsigned i = 1; i < n->n_in; i++)
-        in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
-    TRY(pulser_emit(p, n->op, n->name, attr, in, n->n_in, &out, 1));
+    if (heads_wanted(p, n, &z, cut.before))
+        return deconv_behind(p, n, &z, past, &cut);
+    TRY(deconv_windows(p, n, &z, past, cut.before, &f, &drop));
+    TRY(frames_emit(p, n, k, past * z.stride, f.wire, &out));
     flow_scale(&f.sf, 1, z.stride);
     offset_transposed(&f.sf, cut.before, cut.after, (z.kernel - 1) * z.dilation + 1, z.stride);
     f.sf.pulse = pulse;

@@ -4,6 +4,7 @@
 #include "engine/ops/clock.h"
 #include "engine/ops/resize.h"
 #include "pulse/ints.h"
+#include "pulse/lengths.h"
 #include "pulse/rules.h"
 
 #include <stdio.h>
@@ -420,7 +421,8 @@ static bool heads_wanted(const struct pulser *p, const struct node *n, const str
     const bool kept = q->inputs || q->mode == PULSE_PAD_EDGE || q->mode == PULSE_PAD_REFLECT;
     return q->is && !p->outer && !s->single && q->before > 0 &&
         q->before <= (kept ? PADDED_KEPT_MAX : PADDED_GIVEN_MAX) &&
-        p->sf[n->in[IN_X]].delay > q->inner.sf.delay - q->before;
+        p->sf[n->in[IN_X]].delay > q->inner.sf.delay - q->before &&
+        !lengths_negative(p, q->inner.sf.length);
 }
 
 /* All that is in front of the sequence as given frames; s->least: by what output frames must be

@@ -233,6 +233,34 @@ static void test_shifts(void)
     test_reads("shifted", list, sizeof list / sizeof *list, 1);
 }
 
+/* Frames of a transposed convolution that come of the pad alone. */
+static void test_transposed(void)
+{
+    static const struct read list[] = {
+        { .op = "ConvTranspose", .attrs = "strides=3 pads=2,0", .before = 2, .layer = true },
+        { .op = "ConvTranspose", .attrs = "strides=2 pads=1,0", .before = 3, .after = 1, .cut = 3 },
+        { .op = "ConvTranspose",
+          .attrs = "strides=2 pads=2,1",
+          .before = 4,
+          .cut = 5,
+          .ahead = true,
+          .layer = true },
+        { .op = "ConvTranspose", .attrs = "strides=4", .before = 1, .cut = 4 },
+        { .op = "ConvTranspose",
+          .attrs = "strides=5 output_padding=1",
+          .before = 2,
+          .cut = 7,
+          .layer = true },
+        { .op = "ConvTranspose",
+          .attrs = "dilations=2 pads=2,2",
+          .before = 3,
+          .after = 2,
+          .cut = 1,
+          .layer = true },
+    };
+    test_reads("transposed", list, sizeof list / sizeof *list, 1);
+}
+
 /* ---- random nets ---- */
 
 static int drawn(uint32_t *draw, int n)
@@ -297,6 +325,33 @@ static void test_nets(uint32_t first, uint32_t nets)
     printf("%u of %u nets are later than they must\n", late, (unsigned) nets);
 }
 
+/* Sequences so short that what is cut off behind takes frames of the pad away. */
+static void test_short(void)
+{
+    static const struct read list[] = {
+        { .op = "ConvTranspose", .attrs = "strides=2", .before = 3, .after = -2, .layer = true },
+        { .op = "Resize", .attrs = LINEAR_HALF, .scale = 2, .before = 3, .after = -2 },
+        { .op = "Resize",
+          .attrs = LINEAR_LEFT,
+          .scale = 3,
+          .before = 4,
+          .after = -3,
+          .layer = true },
+        { .op = "LSTM", .before = 4, .after = -2, .layer = true },
+        { .op = "Conv", .before = 6, .after = -2, .layer = true },
+    };
+    static const int64_t lengths[] = { 0, 1, 2, 3, 9, -1 }, pulses[] = { 1, 2, 5, -1 };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        struct oracle o = { .seed = 1 };
+        oracle_check(oracle_open(&o, pads_read, &list[i], NULL) == LAW_HOLDS, "%s", o.err.text);
+        oracle_check(oracle_laws(&o, "short", pulses, lengths) > 0, "no whole run");
+        oracle_close(&o);
+    }
+    static const uint32_t seeds[] = { 9056, 9529, 9698 };
+    for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++)
+        test_nets(seeds[i], 1);
+}
+
 int main(void)
 {
     const char *nets = getenv("RILL_NETS"), *first = getenv("RILL_NETS_FIRST");
@@ -304,6 +359,8 @@ int main(void)
     test_resizes();
     test_windows();
     test_shifts();
+    test_transposed();
+    test_short();
     test_nets(first ? (uint32_t) atoi(first) : 1, nets ? (uint32_t) atoi(nets) : 150);
     return oracle_end();
 }
