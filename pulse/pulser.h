@@ -273,6 +273,9 @@ struct padded {
 /* By what frame 0 of windows of 1 + span frames of the padded sequence must be late for the heads
  * that they read to be there; in frames of it. */
 int64_t padded_heads_delay(const struct padded *q, int64_t span);
+/* All that is in front of the sequence comes before what is behind it, at every length: of one that
+ * is cut by more frames than it has, frames behind stand in the place of those in front. */
+bool padded_heads_whole(const struct pulser *p, const struct padded *q);
 /* What is padded by frames of q, too. */
 void padded_heads_join(struct padded *q, const struct padded *other);
 

@@ -171,7 +171,7 @@ struct cell_head {
 static bool head_wanted(const struct pulser *p, const struct node *n)
 {
     const struct padded *q = &p->padded[n->in[IN_X]];
-    return q->is && !p->outer && !q->inputs && !node_has_kept(p, n) &&
+    return q->is && !p->outer && !q->inputs && !node_has_kept(p, n) && padded_heads_whole(p, q) &&
         (q->mode == PULSE_PAD_CONSTANT || q->mode == PULSE_PAD_VALUES) && q->before > 0 &&
         q->before <= PADDED_GIVEN_MAX && p->sf[n->in[IN_X]].delay > q->inner.sf.delay - q->before;
 }

@@ -135,7 +135,7 @@ static int64_t front_frames(const struct pulser *p, const struct node *n, const 
     const bool kept = w->copies && (w->copies->inputs || w->copies->mode != PULSE_PAD_VALUES);
     if ((kept && (p->outer || before > PADDED_KEPT_MAX)) || late > -w->stride ||
         f->sf.pulse % w->stride || node_has_kept(p, n) ||
-        (w->copies && w->copies->after && lengths_negative(p, f->sf.length)))
+        (w->copies && !padded_heads_whole(p, w->copies)))
         return 0;
     int64_t frames = (before - 1 - w->span) / w->stride + 1;
     if (w->copies && w->copies->after && frames * w->stride > before)

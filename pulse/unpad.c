@@ -3,6 +3,7 @@
  */
 #include "engine/ops/clock.h"
 #include "pulse/ints.h"
+#include "pulse/lengths.h"
 #include "pulse/pulser.h"
 
 static bool is_copies(const struct padded *q)
@@ -70,6 +71,11 @@ static rill_status frames_join(struct pulser *p, const struct node *n, int axis,
     return a == WIRE_NONE || b == WIRE_NONE
         ? RILL_OK
         : pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, ret);
+}
+
+bool padded_heads_whole(const struct pulser *p, const struct padded *q)
+{
+    return q->after <= 0 || !lengths_negative(p, q->inner.sf.length);
 }
 
 bool padded_joins(const struct pulser *p, uint32_t src_wire, int64_t after)

@@ -44,10 +44,11 @@ struct read {
     const char *op, *attrs; /* op: a cell, Resize, ConvTranspose, Conv or AveragePool */
     const char *mode;       /* of the Pad */
     int64_t before, after, cut;
-    float scale; /* of Resize */
-    bool layer;  /* between them */
-    bool start;  /* of cells */
-    bool ahead;  /* what is padded looks one frame ahead */
+    int64_t behind; /* given frames that are joined to what is padded */
+    float scale;    /* of Resize */
+    bool layer;     /* between them */
+    bool start;     /* of cells */
+    bool ahead;     /* what is padded looks one frame ahead */
 };
 
 static uint32_t read_emit(struct gb *b, const struct read *c, uint32_t x)
@@ -72,6 +73,8 @@ static void pads_read(struct gb *b, const void *ctx)
     if (c->ahead)
         x = GB(b, "Conv", "pads=0,1", x, gb_weights(b, 3, 2, 2, 2));
     x = gb_pad(b, x, 3, 2, c->mode ? c->mode : "constant", c->before, c->after);
+    if (c->behind)
+        x = GB(b, "Concat", "axis=2", x, gb_weights(b, 3, 1, 2, (int) c->behind));
     if (c->layer)
         x = GB(b, "Cos", "", x);
     x = read_emit(b, c, x);
@@ -261,6 +264,33 @@ static void test_transposed(void)
     test_reads("transposed", list, sizeof list / sizeof *list, 1);
 }
 
+/* Frames behind a sequence that is cut by more than it has stand where those in front were. */
+static void test_behind(void)
+{
+    static const struct read list[] = {
+        { .op = "GRU", .before = 1, .after = -1, .behind = 1 },
+        { .op = "LSTM", .before = 2, .after = -3, .behind = 2, .layer = true, .start = true },
+        { .op = "Resize", .attrs = LINEAR_HALF, .scale = 2, .before = 2, .after = -2, .behind = 2 },
+        { .op = "Resize", .attrs = CUBIC_HALF, .scale = 3, .before = 3, .after = -2, .behind = 1 },
+        { .op = "Resize",
+          .attrs = NEAREST_HALF,
+          .scale = 2,
+          .before = 2,
+          .after = -2,
+          .behind = 1 },
+        { .op = "Conv", .before = 5, .after = -2, .behind = 2 },
+        { .op = "ConvTranspose", .attrs = "strides=2", .before = 2, .after = -2, .behind = 2 },
+        { .op = "AveragePool", .attrs = "kernel_shape=2", .before = 4, .after = -3, .behind = 1 },
+    };
+    static const int64_t lengths[] = { 0, 1, 2, 3, 4, 9, -1 }, pulses[] = { 1, 2, 3, 4, -1 };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        struct oracle o = { .seed = 1 };
+        if (oracle_open(&o, pads_read, &list[i], NULL) == LAW_HOLDS)
+            oracle_laws(&o, list[i].op, pulses, lengths);
+        oracle_close(&o);
+    }
+}
+
 /* ---- random nets ---- */
 
 static int drawn(uint32_t *draw, int n)
@@ -278,7 +308,11 @@ static uint32_t net_part(struct gb *b, uint32_t x, uint32_t *draw)
     switch (drawn(draw, 9)) {
     case 0:
     case 1: return gb_pad(b, x, 3, 2, modes[drawn(draw, 3)], before, drawn(draw, 4) - 1);
-    case 2: return GB(b, "Concat", "axis=2", gb_weights(b, 3, 1, 2, before + 1), x);
+    case 2: {
+        const uint32_t given = gb_weights(b, 3, 1, 2, before + 1);
+        return drawn(draw, 3) ? GB(b, "Concat", "axis=2", given, x)
+                              : GB(b, "Concat", "axis=2", x, given);
+    }
     case 3: return cell_over(b, x, cells[drawn(draw, 3)], drawn(draw, 2) != 0);
     case 4: return GB(b, "Resize", ways[drawn(draw, 3)], x, WIRE_NONE, gb_floats(b, 3, scales));
     case 5: return GB(b, "Sigmoid", "", x);
@@ -361,6 +395,7 @@ int main(void)
     test_shifts();
     test_transposed();
     test_short();
+    test_behind();
     test_nets(first ? (uint32_t) atoi(first) : 1, nets ? (uint32_t) atoi(nets) : 150);
     return oracle_end();
 }
