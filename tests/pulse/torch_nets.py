@@ -403,7 +403,7 @@ def main(folder, first, count):
         run = None if error else ort_judge.whole_run(path + ".onnx", seed)
         if run is None:
             said["not exported" if error else "no whole run"] += 1
-            failed[error] += error is not None
+            failed.update([error] if error else [])
             continue
         wrong = ort_judge.stream_judge(path, *run, r.choice(["1", "2", "5", "1,3", "2,7"]))
         is_refused, is_global = ort_judge.refused(wrong), Global in kinds
