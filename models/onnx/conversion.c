@@ -328,7 +328,7 @@ rill_status convert_least_check(const struct conversion *l, unsigned i, const ch
                                 int64_t least)
 {
     const struct tensor *t = convert_value(l, i);
-    for (int64_t k = 0; t && k < tensor_count(t); k++) {
+    for (int64_t k = 0; t && t->type != DTYPE_DIM && k < tensor_count(t); k++) {
         const int64_t v = tensor_get_i64(t, t->data, k);
         if (v < least)
             return convert_fail(l, RILL_MALFORMED, "%s holds %" PRId64 "; it is at least %" PRId64,

@@ -3,6 +3,7 @@
 #include "models/onnx/internal.h"
 #include "engine/base/checked.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Moves a list attribute to input i; absent stays absent. */
@@ -150,6 +151,17 @@ static bool is_of_pytorch(const struct reader *r)
         !memcmp(by->data, name, by->len);
 }
 
+/* The length of the axis times its scale, rounded down as floats are; an expression of an open one
+ * where the scale is a whole number. */
+static uint32_t length_scaled(struct emitter *e, uint32_t shape, int64_t axis, float scale)
+{
+    const uint32_t had = emit(e, "Gather", shape, emit_list(e, axis));
+    if (scale >= 0 && scale <= INT32_MAX && scale == floorf(scale))
+        return emit(e, "Mul", had, emit_list(e, (int64_t) scale));
+    const uint32_t x = emit_cast(e, had, DTYPE_F32);
+    return emit_cast(e, emit(e, "Floor", emit(e, "Mul", x, emit_float(e, scale, x))), DTYPE_I64);
+}
+
 /* By align_corners the standard's data spread places over the length as the scale has it, PyTorch,
  * whose exporter writes the scale, over the one that is rounded down, as sizes would. */
 rill_status up_resize(struct conversion *l)
@@ -157,14 +169,19 @@ rill_status up_resize(struct conversion *l)
     enum { IN_X, IN_SCALES = 2, IN_SIZES };
     struct emitter e = { l, RILL_OK };
     const struct attr *axes = convert_attr(l, "axes");
-    if (!is_of_pytorch(l->r) || !convert_has(l, IN_SCALES) || convert_has(l, IN_SIZES) ||
+    const struct tensor *scales = convert_value(l, IN_SCALES);
+    uint32_t size[RANK_MAX];
+    if (!is_of_pytorch(l->r) || !scales || scales->type != DTYPE_F32 || convert_has(l, IN_SIZES) ||
         !text_is(l, "coordinate_transformation_mode", "align_corners", false))
         return RILL_OK;
-    uint32_t had = emit(&e, "Shape", l->in[IN_X]);
-    if (axes && axes->kind == ATTR_INTS)
-        had = emit(&e, "Gather", had, emit_ints(&e, axes->ints.v, axes->ints.n));
-    uint32_t longer = emit(&e, "Mul", emit_cast(&e, had, DTYPE_F32), l->in[IN_SCALES]);
-    uint32_t sizes = emit_cast(&e, emit(&e, "Floor", longer), DTYPE_I64);
+    const unsigned n = (unsigned) tensor_count(scales);
+    if (n == 0 || n > RANK_MAX || (axes && (axes->kind != ATTR_INTS || axes->ints.n != n)))
+        return RILL_OK; /* Resize says what is wrong */
+    const uint32_t shape = emit(&e, "Shape", l->in[IN_X]);
+    for (unsigned k = 0; k < n; k++)
+        size[k] = length_scaled(&e, shape, axes ? axes->ints.v[k] : k,
+                                (float) tensor_get_f64(scales, scales->data, k));
+    const uint32_t sizes = emit_with(&e, "Concat", "axis", 0, size, n);
     TRY(e.status);
     TRY(convert_input(l, IN_SCALES, WIRE_NONE));
     return convert_input(l, IN_SIZES, sizes);

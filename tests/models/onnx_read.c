@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Good files: every encoding, old forms of ops, names, bodies. What is read is run and compared. */
 #include "engine/typing/interp.h"
+#include "engine/typing/typed.h"
 #include "models/onnx/describe.h"
 #include "models/onnx/reader.h"
 #include "tests/check.h"
@@ -579,8 +580,8 @@ static void test_new_ops(void)
                FLOATS(1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6), 12);
 }
 
-/* 3 elements by 1.5, of which 4 are made: over 4.5 as the standard's data have it, over 4 as
- * PyTorch's exporter means it. */
+/* S rows of 3 elements by 1.5, of which 4 are made: over 4.5 as the standard's data have it, over 4
+ * as PyTorch's exporter means it. */
 static void aligned(const char *producer, const float *want)
 {
     static const float by[] = { 1, 1.5f };
@@ -589,7 +590,7 @@ static void aligned(const char *producer, const float *want)
     struct pb g = { 0 }, n = make_node("Resize", "x - by", "y");
     pb_message(&n, NODE_ATTR, make_text_attr("coordinate_transformation_mode", "align_corners"));
     pb_message(&n, NODE_ATTR, make_text_attr("mode", "linear"));
-    pb_message(&g, GRAPH_INPUT, make_value("x", 1, DIMS(2, 3)));
+    pb_message(&g, GRAPH_INPUT, make_value("x", 1, DIMS(-2, 3)));
     pb_message(&g, GRAPH_CONST, make_raw("by", 1, DIMS(2), by, sizeof by));
     pb_message(&g, GRAPH_NODE, n);
     pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(1)));
@@ -599,6 +600,11 @@ static void aligned(const char *producer, const float *want)
     run_open(&r, file);
     run_eval(&r, (const struct tensor *[]) { &x });
     expect_floats(&r, 0, producer, want, 8);
+    struct tgraph typed = { 0 };
+    char shape[64] = "";
+    if (r.ok && tgraph_from_mgraph(&typed, &r.m, &(struct typed_opts) { 0 }, &r.err) == RILL_OK)
+        fact_print(&typed.g.wires[typed.g.outputs[0]].fact, shape, sizeof shape);
+    CHECK(!strcmp(shape, "f32[S,4]"), "%s: '%s', %s", producer, shape, r.err.text);
     run_drop(&r);
 }
 
