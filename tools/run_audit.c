@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lengths at which products are counted: what cuts frames into parts divides them. */
+/* Lengths at which products are counted: what cuts frames into parts divides them. The last is
+ * beyond whatever a model cuts lengths to. */
 #define LENGTH_STEP 15360
-enum { LENGTHS = 4 };
+enum { LENGTHS = 5, FIRST_LENGTHS = LENGTHS - 1, FAR_STEPS = 1024 };
 
 struct audit {
     const struct graph *g;
@@ -21,7 +22,7 @@ struct audit {
     struct cost cost;
     const struct dim
         *symbol;             /* the one size that is open; NULL: none or several, or it is no sum */
-    struct cost at[LENGTHS]; /* with 1, 2, .. steps of it */
+    struct cost at[LENGTHS]; /* with 1, 2, .. steps of it, and FAR_STEPS */
 };
 
 static uint64_t constant_bytes(const struct graph *g)
@@ -56,7 +57,8 @@ static void lengths_count(struct audit *a)
         return;
     a->symbol = symbol[0];
     for (int i = 0; i < LENGTHS && a->symbol; i++) {
-        const struct dim *length = dim_int(a->g->dims, (int64_t) LENGTH_STEP * (i + 1));
+        const int64_t steps = i < FIRST_LENGTHS ? i + 1 : FAR_STEPS;
+        const struct dim *length = dim_int(a->g->dims, LENGTH_STEP * steps);
         if (graph_substituted(&g, a->g, symbol[0], length, &arena, NULL) == RILL_OK)
             cost_of_graph(&g, &a->at[i]);
         else
@@ -104,7 +106,10 @@ static bool products_print(const struct audit *a, const struct op *op, char *buf
     }
     const int64_t slope = f[1] - f[0], bend = f[2] - 2 * f[1] + f[0];
     const char *name = dim_name(a->symbol);
-    if (f[3] - 2 * f[2] + f[1] != bend)
+    const uint64_t steps = FAR_STEPS - 1,
+                   far = (uint64_t) f[0] + steps * (uint64_t) slope +
+        steps * (steps - 1) / 2 * (uint64_t) bend;
+    if (f[3] - 2 * f[2] + f[1] != bend || (uint64_t) f[4] != far)
         return false;
     size_t n = term_print(buf, cap, 0, bend, 2 * (int64_t) LENGTH_STEP * LENGTH_STEP, 2, name);
     n = term_print(buf, cap, n, 2 * slope - 3 * bend, 2 * LENGTH_STEP, 1, name);
@@ -131,7 +136,7 @@ static void audit_print(const struct audit *a, const struct run_op *ops, unsigne
         putchar('\n');
     }
     if (products_print(a, NULL, by, sizeof by))
-        printf("  products in all: %s\n", by);
+        printf("  products in all: %s, of %s from %d on\n", by, dim_name(a->symbol), LENGTH_STEP);
     else
         printf("  products in all: %llu%s\n", (unsigned long long) a->cost.multiply_adds,
                a->cost.open ? ", and more where sizes are open (--shape, --set or data tells them)"

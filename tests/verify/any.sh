@@ -82,8 +82,8 @@ good "one document of JSON where data runs, too" python3 -m json.tool "$dir/audi
 window=$(dirname "$0")/../conformance/own/attention_window/model.onnx scan=$(dirname "$0")/../conformance/own/index_scan/model.onnx
 head -c 480 "$small/ref/step.in.x" >"$dir/fifteen"
 npy "$dir/fifteen.npy" "<f4" "1, 2, 15, 4" "$dir/fifteen"
-expect 0 "products in all: 16\*S\*S$" "$rill" run --audit "$window"
-expect 0 "products in all: 3\*S - 6$" "$rill" run --audit "$scan"
+expect 0 "products in all: 16\*S\*S, of S from 15360 on$" "$rill" run --audit "$window"
+expect 0 "products in all: 3\*S - 6, of S from 15360 on$" "$rill" run --audit "$scan"
 expect 0 '"products_by_size": "16\*S\*S"' "$rill" run --audit --json "$window"
 expect 0 "products in all: 3600$" "$rill" run --audit --shape x=1,2,15,4 "$window"
 expect 0 "products in all: 3600$" "$rill" run --audit --input "x=$dir/fifteen.npy" "$window"
