@@ -248,6 +248,17 @@ static const struct dim *dim_mod(struct dims *ds, const struct dim *a, const str
     return dim_same(ds, a, b) ? dim_int(ds, 0) : dim_fresh(ds);
 }
 
+/* Of the sign of the dividend: what a quotient cut towards 0 leaves. */
+static const struct dim *dim_rem(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    if (dim_is_const(a) && dim_is_const(b))
+        return dim_int(ds, rem_signed(dim_value(a), dim_value(b)));
+    const int64_t k = is_negative(b) ? -dim_value(b) : dim_is_const(b) ? dim_value(b) : 0;
+    if (k > 0)
+        return dim_sub(ds, a, dim_mul_int(ds, dim_div_cut_int(ds, a, k), k));
+    return dim_same(ds, a, b) ? dim_int(ds, 0) : dim_fresh(ds);
+}
+
 static const struct dim *dim_or(struct dims *ds, const struct dim *a, const struct dim *b)
 {
     return dim_max(ds, a, b);
@@ -262,9 +273,13 @@ ELEM_DIM2(add)
 ELEM_DIM2(sub)
 ELEM_DIM2(mul)
 ELEM_DIM2(div)
-ELEM_DIM2(mod)
 ELEM_DIM2(or)
 ELEM_DIM2(xor)
+
+static void mod_dim(const struct eval *e, struct dims *ds)
+{
+    elem_dims2(e, ds, ((const struct binary_attr *) e->attr)->fmod ? dim_rem : dim_mod);
+}
 
 /* ---- two inputs ---- */
 

@@ -235,6 +235,12 @@ static bool is_surely_negative(struct dims *ds, const struct dim *d)
     return dim_is_natural(ds, dim_sub(ds, dim_int(ds, -1), d));
 }
 
+/* A place that is above 0 for no length counts from the end wherever it is not 0. */
+static bool counts_from_end(struct dims *ds, const struct dim *at)
+{
+    return !dim_is_natural(ds, at) && dim_is_natural(ds, dim_mul_int(ds, at, -1));
+}
+
 /* One end of a slice as a place on the axis: negative counts from its end, far beyond means the end
  * itself. */
 static const struct dim *slice_place(struct dims *ds, const struct dim *at, const struct dim *n,
@@ -250,23 +256,26 @@ static const struct dim *slice_place(struct dims *ds, const struct dim *at, cons
             at = dim_add_int(ds, n, v);
         else if (v == 0)
             return clamp(ds, at, lo, hi);
-    } else if (is_surely_negative(ds, at))
+    } else if (counts_from_end(ds, at))
         at = dim_add(ds, n, at);
     return clamp(ds, at, lo, hi);
 }
 
 /* One that is below 0 for short sequences counts from the end there, where that gives frames: a
- * stream gives those that it counts from the start. */
+ * stream gives those that it counts from the start. One that is 0 for some, and else counts from
+ * the end, counts from the start where it is 0: a stream counts from the end throughout. */
 static rill_status slice_place_claim(struct infer *c, const struct dim *at, const struct dim *n)
 {
     struct dims *ds = c->dims;
     char place[160], text[200];
     if (dim_is_const(at) || dim_is_natural(ds, at) || is_surely_negative(ds, at))
         return RILL_OK;
-    dim_print(at, place, sizeof place);
+    const bool end = counts_from_end(ds, at);
+    const struct dim *meant = end ? dim_sub(ds, dim_int(ds, -1), at) : at,
+                     *none = dim_sub(ds, dim_int(ds, 0), end ? n : dim_add(ds, at, n));
+    dim_print(meant, place, sizeof place);
     snprintf(text, sizeof text, "%s >= 0", place);
-    return dims_claim_add(ds, DIM_CLAIM_STREAMS, text,
-                          dim_max(ds, at, dim_sub(ds, dim_int(ds, 0), dim_add(ds, at, n))), c->err);
+    return dims_claim_add(ds, DIM_CLAIM_STREAMS, text, dim_max(ds, meant, none), c->err);
 }
 
 static rill_status slice_axis(struct infer *c, const struct dim *n, const struct dim *from,

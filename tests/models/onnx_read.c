@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Good files: every encoding, old forms of ops, names, bodies. What is read is run and compared. */
+#include "engine/rewrite/declutter/declutter.h"
 #include "engine/typing/interp.h"
 #include "engine/typing/typed.h"
 #include "models/onnx/describe.h"
@@ -616,6 +617,38 @@ static void test_aligned(void)
                    4 + 12 / 7.f));
 }
 
+/* x[-(S/3):], which counts from the end but where S/3 is 0, whatever a stream would take it for: of
+ * the graph as it is read and of the simplified one. */
+static void test_last_third(int64_t size)
+{
+    static const int64_t third = 3, end = INT64_MAX;
+    struct pb g = { 0 };
+    pb_message(&g, GRAPH_INPUT, make_value("x", 1, DIMS(-2)));
+    pb_message(&g, GRAPH_CONST, make_raw("k", 7, DIMS(1), &third, sizeof third));
+    pb_message(&g, GRAPH_CONST, make_raw("end", 7, DIMS(1), &end, sizeof end));
+    pb_message(&g, GRAPH_NODE, make_node("Shape", "x", "s"));
+    pb_message(&g, GRAPH_NODE, make_node("Div", "s k", "d"));
+    pb_message(&g, GRAPH_NODE, make_node("Neg", "d", "a"));
+    pb_message(&g, GRAPH_NODE, make_node("Slice", "x a end", "y"));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(1)));
+    float v[9] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 };
+    struct tensor x = of_floats(v, 1, size, 0);
+    struct tgraph typed = { 0 };
+    struct dgraph simple = { 0 };
+    struct run r;
+    run_open(&r, make_model(g, 17));
+    r.ok = r.ok &&
+        tgraph_from_mgraph(&typed, &r.m, &(struct typed_opts) { 0 }, &r.err) == RILL_OK &&
+        dgraph_from_tgraph(&simple, &typed, NULL, &r.err) == RILL_OK;
+    const int64_t from = size / 3 ? size - size / 3 : 0;
+    for (int i = 0; i < 2; i++) {
+        r.m.g = i ? simple.g : typed.g;
+        run_eval(&r, (const struct tensor *[]) { &x });
+        expect_floats(&r, 0, i ? "simplified" : "as read", v + from, size - from);
+    }
+    run_drop(&r);
+}
+
 static void test_constants(void)
 {
     struct pb ints = sample_attr(make_node("Constant", "", "y"), INTS("value_ints", 4, 5));
@@ -692,6 +725,8 @@ int main(void)
     test_new_axes();
     test_new_ops();
     test_aligned();
+    for (int64_t size = 1; size < 10; size++)
+        test_last_third(size);
     test_constants();
     test_table();
     return check_done();

@@ -85,6 +85,13 @@ static void test_arithmetic(struct ops_test *t)
     is_sizes(t, fold(t, "Div", NULL, 0, minus, 2), 2,
              LIST("-1*max(S/2, min(0, (1 + S)/2))", "-1*S - 2"));
     is_sizes(t, fold(t, "Mod", NULL, 0, minus, 2), 2, LIST("S + 2*((-1*S)/2)", "0"));
+    static const struct attr fmod = { .name = "fmod", .kind = ATTR_INT, .i = 1 };
+    const struct tensor *turned[] = { sizes(t, 2, LIST("S", "-1*S")), ops_i64s(t, 1, I64S(-3)) };
+    is_sizes(t, fold(t, "Mod", &fmod, 1, turned, 2), 2,
+             LIST("S - 3*max(S/3, min(0, (2 + S)/3))",
+                  "min(3*((2 + S)/3) - S, max(-1*S, 3*(S/3) - S))"));
+    const struct tensor *told[] = { sizes(t, 2, LIST("-7", "7")), ops_i64s(t, 1, I64S(3)) };
+    is_numbers(t, fold(t, "Mod", &fmod, 1, told, 2), DTYPE_I64, 2, NUMBERS(-1, 1));
     is_sizes(t, fold(t, "Min", NULL, 0, in, 2), 2, LIST("min(S,2)", "min(2*S+4,2)"));
     is_sizes(t, fold(t, "Max", NULL, 0, in, 2), 2, LIST("max(S,2)", "max(2*S+4,2)"));
     is_sizes(t, fold(t, "Neg", NULL, 0, in, 1), 2, LIST("-1*S", "-2*S-4"));

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "engine/base/dim_claims.h"
 #include "engine/graph/op.h"
 #include "engine/ops/attrs.h"
 #include "engine/rewrite/declutter/match.h"
@@ -6,6 +7,20 @@
 #include "engine/typing/decide.h"
 
 #include <string.h>
+
+/* Whether every place of the list, input i of n, counts from the same end at every length: what a
+ * size is taken to be where it does not holds of streams alone. */
+static bool places_stand(const struct graph *g, const struct node *n, unsigned i)
+{
+    const struct tensor *v = node_value(g, n, i);
+    bool stand = v;
+    for (int64_t k = 0; stand && v->type == DTYPE_DIM && k < tensor_count(v); k++) {
+        const struct dim *at = ((const struct dim *const *) v->data)[k];
+        stand = dim_is_natural(g->dims, at) ||
+            dim_is_natural(g->dims, dim_sub(g->dims, dim_int(g->dims, -1), at));
+    }
+    return stand;
+}
 
 /* Forward, all that there is. */
 static bool cuts_nothing(const struct graph *g, const struct node *n)
@@ -16,7 +31,8 @@ static bool cuts_nothing(const struct graph *g, const struct node *n)
         (!node_has_input(n, 4) || match_ints(g, n->in[4], steps, RANK_MAX, &n_steps));
     for (unsigned i = 0; forward && i < n_steps; i++)
         forward = steps[i] > 0;
-    return forward && fact_same(&g->wires[n->in[0]].fact, &g->wires[n->out[0]].fact);
+    return forward && fact_same(&g->wires[n->in[0]].fact, &g->wires[n->out[0]].fact) &&
+        places_stand(g, n, 1) && places_stand(g, n, 2);
 }
 
 static bool changes_nothing(const struct graph *g, const struct node *n)
