@@ -14,7 +14,7 @@
 /* Lengths at which products are counted: what cuts frames into parts divides them. The last is
  * beyond whatever a model cuts lengths to. */
 #define LENGTH_STEP 15360
-enum { LENGTHS = 5, FIRST_LENGTHS = LENGTHS - 1, FAR_STEPS = 1024 };
+enum { LENGTHS = 5, FIRST_LENGTHS = LENGTHS - 1, FAR_STEPS = 128 };
 
 struct audit {
     const struct graph *g;
@@ -164,6 +164,8 @@ static void audit_json(const struct audit *a, const struct run_op *ops, unsigned
                           (int) graph_count_nodes(a->g), "constant_bytes",
                           (json_int_t) constant_bytes(a->g));
     products_add(j, a, NULL);
+    if (json_object_get(j, "products_by_size"))
+        json_object_set_new(j, "products_by_size_from", json_integer(LENGTH_STEP));
     json_object_set_new(j, "open", json_boolean(a->cost.open));
     json_object_set_new(j, "ops", list);
     json_dumpf(j, stdout, JSON_INDENT(1));

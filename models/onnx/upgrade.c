@@ -156,10 +156,20 @@ static bool is_of_pytorch(const struct reader *r)
 static uint32_t length_scaled(struct emitter *e, uint32_t shape, int64_t axis, float scale)
 {
     const uint32_t had = emit(e, "Gather", shape, emit_list(e, axis));
-    if (scale >= 0 && scale <= INT32_MAX && scale == floorf(scale))
+    if (scale >= 0 && scale < 0x1p31f && scale == floorf(scale))
         return emit(e, "Mul", had, emit_list(e, (int64_t) scale));
     const uint32_t x = emit_cast(e, had, DTYPE_F32);
     return emit_cast(e, emit(e, "Floor", emit(e, "Mul", x, emit_float(e, scale, x))), DTYPE_I64);
+}
+
+/* Those of all axes that the scales are of, which are known later. */
+static uint32_t lengths_scaled(struct emitter *e, uint32_t shape, const struct attr *axes,
+                               uint32_t scales)
+{
+    if (axes)
+        shape = emit(e, "Gather", shape, emit_ints(e, axes->ints.v, axes->ints.n));
+    const uint32_t longer = emit(e, "Mul", emit_cast(e, shape, DTYPE_F32), scales);
+    return emit_cast(e, emit(e, "Floor", longer), DTYPE_I64);
 }
 
 /* By align_corners the standard's data spread places over the length as the scale has it, PyTorch,
@@ -169,19 +179,22 @@ rill_status up_resize(struct conversion *l)
     enum { IN_X, IN_SCALES = 2, IN_SIZES };
     struct emitter e = { l, RILL_OK };
     const struct attr *axes = convert_attr(l, "axes");
-    const struct tensor *scales = convert_value(l, IN_SCALES);
-    uint32_t size[RANK_MAX];
-    if (!is_of_pytorch(l->r) || !scales || scales->type != DTYPE_F32 || convert_has(l, IN_SIZES) ||
+    if (!is_of_pytorch(l->r) || !convert_has(l, IN_SCALES) || convert_has(l, IN_SIZES) ||
+        (axes && axes->kind != ATTR_INTS) ||
         !text_is(l, "coordinate_transformation_mode", "align_corners", false))
         return RILL_OK;
-    const unsigned n = (unsigned) tensor_count(scales);
-    if (n == 0 || n > RANK_MAX || (axes && (axes->kind != ATTR_INTS || axes->ints.n != n)))
-        return RILL_OK; /* Resize says what is wrong */
+    const struct tensor *scales = convert_value(l, IN_SCALES);
+    const int64_t n = scales && scales->type == DTYPE_F32 ? tensor_count(scales) : 0;
+    uint32_t size[RANK_MAX], sizes;
     const uint32_t shape = emit(&e, "Shape", l->in[IN_X]);
-    for (unsigned k = 0; k < n; k++)
+    const bool told = n > 0 && n <= RANK_MAX && (!axes || axes->ints.n == n);
+    for (unsigned k = 0; told && k < n; k++)
         size[k] = length_scaled(&e, shape, axes ? axes->ints.v[k] : k,
                                 (float) tensor_get_f64(scales, scales->data, k));
-    const uint32_t sizes = emit_with(&e, "Concat", "axis", 0, size, n);
+    if (told)
+        sizes = emit_with(&e, "Concat", "axis", 0, size, (unsigned) n);
+    else
+        sizes = lengths_scaled(&e, shape, axes, l->in[IN_SCALES]);
     TRY(e.status);
     TRY(convert_input(l, IN_SCALES, WIRE_NONE));
     return convert_input(l, IN_SIZES, sizes);
