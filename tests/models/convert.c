@@ -245,6 +245,7 @@ static const struct {
     { "sequence_joined", LOOP, NULL },
     { "sequence_loop", LOOP, NULL },
     { "id_loop_over_frames", LOOP, NULL },
+    { "zoo/dpdfnet2", LOOP, NULL },
     { "loop_const_trip", NULL, NULL }, /* is written out as it is read */
     { "loop_passed", "sizes that data decides have no form in NNEF", NULL },
     { "loop_", LOOP, NULL },
