@@ -487,7 +487,7 @@ static void convert_test(const char *path)
     form_test(path, m, graph_write_nnef, folder, refused_words(path, false));
     if (strstr(path, "/zoo/") || strstr(path, "/library/")) {
         snprintf(file, sizeof file, "%s.tgz", folder);
-        form_test(path, m, graph_write_nnef, file, NULL);
+        form_test(path, m, graph_write_nnef, file, refused_words(path, false));
         remove(file);
         snprintf(file, sizeof file, "%s.onnx", folder);
     }
