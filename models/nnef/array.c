@@ -492,7 +492,7 @@ rill_status build_overlap_add(const struct call *c, struct val *ret)
     return done(call_node(c, "OverlapAdd", attrs, 3, in, divides ? 2 : 1, &y), &y, ret);
 }
 
-const char *border_mode(const char *border)
+static const char *border_mode(const char *border)
 {
     static const char *const names[][2] = {
         { "constant", "constant" },
@@ -506,19 +506,76 @@ const char *border_mode(const char *border)
     return NULL;
 }
 
+/* Up to n places of an axis, `from` and those after it in steps of -1. */
+static rill_status places_turned(const struct call *c, uint32_t x, int64_t axis, int64_t from,
+                                 int64_t n, uint32_t *ret)
+{
+    int64_t *at = arena_array(c->b->arena, int64_t, (size_t) n);
+    uint32_t in[2] = { x, 0 };
+    for (int64_t i = 0; at && i < n; i++)
+        at[i] = from - i;
+    if (!at)
+        return nnef_no_memory(c->b);
+    TRY(const_i64(c->b, c->s->g, at, (unsigned) n, &in[1]));
+    return call_node(c, "Gather", &(struct attr) ATTR_I("axis", axis), 1, in, 2, ret);
+}
+
+/* The places of an axis mirrored at its ends, those at the very ends among them. */
+static rill_status axis_mirrored(const struct call *c, int64_t axis, int64_t before, int64_t after,
+                                 uint32_t *x)
+{
+    const struct dim *n = wire_fact(c->s, *x)->shape[axis];
+    const int64_t least = before > after ? before : after;
+    uint32_t in[3], joined = 0;
+    if (before < 0 || after < 0 || least > INT32_MAX || (dim_is_const(n) && dim_value(n) < least))
+        return call_fail(c, RILL_UNSUPPORTED,
+                         "'%s': border 'reflect-even' puts 0 or more places around an axis of at "
+                         "least as many, not %lld and %lld around axis %lld",
+                         c->e->text, (long long) before, (long long) after, (long long) axis);
+    if (before)
+        TRY(places_turned(c, *x, axis, before - 1, before, &in[joined++]));
+    in[joined++] = *x;
+    if (after)
+        TRY(places_turned(c, *x, axis, -1, after, &in[joined++]));
+    return joined == 1
+        ? RILL_OK
+        : call_node(c, "Concat", &(struct attr) ATTR_I("axis", axis), 1, in, joined, x);
+}
+
+rill_status build_border(const struct call *c, const char *border, const int64_t *pads,
+                         uint32_t value, uint32_t *x)
+{
+    const int rank = wire_fact(c->s, *x)->rank;
+    const char *mode = border_mode(border);
+    uint32_t in[3] = { *x, 0, value };
+    if (mode) {
+        TRY(const_i64(c->b, c->s->g, pads, 2 * (unsigned) rank, &in[1]));
+        return call_node(c, "Pad", &(struct attr) ATTR_S("mode", &mode), 1, in, 3, x);
+    }
+    for (int a = 0; a < rank; a++)
+        TRY(axis_mirrored(c, a, pads[a], pads[rank + a], x));
+    return RILL_OK;
+}
+
+bool border_known(const char *border)
+{
+    return border_mode(border) || !strcmp(border, "reflect-even");
+}
+
 rill_status build_pad(const struct call *c, struct val *ret)
 {
     struct val list;
-    const char *border, *mode;
-    uint32_t in[3], y;
+    const char *border;
+    uint32_t x, value;
     int64_t pads[2 * RANK_MAX];
-    TRY(arg_wire(c, "input", &in[0]));
+    TRY(arg_wire(c, "input", &x));
     TRY(arg_val(c, "padding", &list));
     TRY(arg_text(c, "border", &border));
-    if (!(mode = border_mode(border)))
-        return call_fail(c, RILL_UNSUPPORTED,
-                         "'%s': border '%.30s', supported: constant, reflect, replicate",
-                         c->e->text, border);
+    if (!border_known(border))
+        return call_fail(
+            c, RILL_UNSUPPORTED,
+            "'%s': border '%.30s', supported: constant, reflect, reflect-even, replicate",
+            c->e->text, border);
     unsigned n = list.kind == VAL_LIST && list.n <= RANK_MAX ? list.n : 0;
     for (unsigned i = 0; i < n; i++) {
         struct val p = list.list[i];
@@ -529,12 +586,11 @@ rill_status build_pad(const struct call *c, struct val *ret)
         pads[i] = p.list[0].i;
         pads[n + i] = p.list[1].i;
     }
-    if ((int) n != wire_fact(c->s, in[0])->rank)
+    if ((int) n != wire_fact(c->s, x)->rank)
         return call_fail(c, RILL_MALFORMED, "'pad': padding needs a pair for each of %d axes",
-                         wire_fact(c->s, in[0])->rank);
-    TRY(const_i64(c->b, c->s->g, pads, 2 * n, &in[1]));
-    TRY(arg_wire(c, "value", &in[2]));
-    return done(call_node(c, "Pad", &(struct attr) ATTR_S("mode", &mode), 1, in, 3, &y), &y, ret);
+                         wire_fact(c->s, x)->rank);
+    TRY(arg_wire(c, "value", &value));
+    return done(build_border(c, border, pads, value, &x), &x, ret);
 }
 
 rill_status build_shape_of(const struct call *c, struct val *ret)

@@ -328,8 +328,11 @@ enum dtype type_of_call(const struct call *c);
 
 /* ---- array.c ---- */
 
-/* How Pad fills a border of that name; NULL: it has none such. */
-const char *border_mode(const char *border);
+/* Whether a border of that name is filled with numbers or places of the tensor. */
+bool border_known(const char *border);
+/* *x with pads around it: those before each axis, then those behind. */
+rill_status build_border(const struct call *c, const char *border, const int64_t *pads,
+                         uint32_t value, uint32_t *x);
 
 /* ---- product.c ---- */
 

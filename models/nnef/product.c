@@ -162,15 +162,15 @@ rill_status spatial_border(const struct call *c, struct spatial *sp, const char 
 {
     const struct fact f = *wire_fact(c->s, *x);
     const bool ignored = !strcmp(sp->border, "ignore");
-    const char *mode = border_mode(ignored ? "constant" : sp->border);
     int64_t pads[2 * RANK_MAX] = { 0 };
-    uint32_t in[3] = { *x, 0, 0 };
+    uint32_t value;
     bool any = false;
     if (border_listed(own, sp->border))
         return RILL_OK;
-    if (!mode)
+    if (!ignored && !border_known(sp->border))
         return call_fail(c, RILL_UNSUPPORTED,
-                         "'%s': border '%.30s', supported: constant, ignore, reflect, replicate",
+                         "'%s': border '%.30s', supported: constant, ignore, reflect, "
+                         "reflect-even, replicate",
                          c->e->text, sp->border);
     TRY(spatial_same(c, sp, f.shape + 2));
     struct tensor *least = tensor_new(c->b->arena, f.type, 0, NULL);
@@ -186,9 +186,8 @@ rill_status spatial_border(const struct call *c, struct spatial *sp, const char 
         return RILL_OK;
     if (ignored)
         tensor_set_f64(least, least->data, 0, dtype_least(f.type));
-    TRY(const_i64(c->b, c->s->g, pads, 2 * sp->n + 4, &in[1]));
-    TRY(const_tensor(c->b, c->s->g, least, &in[2]));
-    return call_node(c, "Pad", &(struct attr) ATTR_S("mode", &mode), 1, in, 3, x);
+    TRY(const_tensor(c->b, c->s->g, least, &value));
+    return build_border(c, ignored ? "constant" : sp->border, pads, value, x);
 }
 
 unsigned spatial_attrs(const struct spatial *sp, struct attr *ret)

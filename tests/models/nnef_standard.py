@@ -170,7 +170,8 @@ def moved():
     one("tile", "tile(x, repeats = [1, 2, 3])", x, made((2, 6, 12), lambda at: x[at[0], at[1] % 3, at[2] % 4]))
     case("gather", "y = gather(x, i, axis = 1);", {"x": x, "i": Array((2, 2), [2, 0, 1, 1], "q")},
          {"y": made((2, 2, 2, 4), lambda at: x[at[0], [[2, 0], [1, 1]][at[1]][at[2]], at[3]])})
-    for border, f in (("constant", lambda k: None), ("replicate", lambda k: min(max(k, 0), 3)), ("reflect", lambda k: mirror(k, 4))):
+    for border, f in (("constant", lambda k: None), ("replicate", lambda k: min(max(k, 0), 3)), ("reflect", lambda k: mirror(k, 4)),
+                      ("reflect-even", lambda k: mirror_even(k, 4))):
         there = lambda at: at[2] - 2 if 0 <= at[2] - 2 < 4 else f(at[2] - 2)  # noqa: E731
         one("pad", f"pad(x, padding = [(0, 0), (0, 0), (2, 1)], border = '{border}', value = 0.5)", x,
             made((2, 3, 7), lambda at: 0.5 if there(at) is None else x[at[0], at[1], there(at)]))
@@ -193,6 +194,14 @@ def moved():
 def mirror(k, n):
     k = abs(k)
     return k if k < n else 2 * (n - 1) - k
+
+
+def mirror_even(k, n):
+    k = k if k >= 0 else -1 - k
+    return k if k < n else 2 * n - 1 - k
+
+
+PLACES = {"replicate": lambda k, n: min(max(k, 0), n - 1), "reflect": mirror, "reflect-even": mirror_even}
 
 
 # ---- windows: sizes, pads, strides and dilations of the spatial axes ----
@@ -220,7 +229,7 @@ class Windows:
             return self.x[tuple(lead) + tuple(real)]
         if self.border in ("constant", "ignore"):
             return 0.0 if self.border == "constant" else None
-        near = [min(max(k, 0), n - 1) if self.border == "replicate" else mirror(k, n) for k, n in zip(real, self.x.shape[2:])]
+        near = [PLACES[self.border](k, n) for k, n in zip(real, self.x.shape[2:])]
         return self.x[tuple(lead) + tuple(near)]
 
     def places(self, o):
@@ -253,7 +262,7 @@ SHAPES = (([3], None, None, None, (2, 3, 9)), ([3], None, [2], None, (1, 2, 9)),
 
 
 def pools():
-    for border in ("constant", "ignore", "replicate", "reflect"):
+    for border in ("constant", "ignore", "replicate", "reflect", "reflect-even"):
         for size, padding, stride, dilation, shape in SHAPES:
             x = rand(*shape, low=-2, high=-0.5)
             w = Windows(x, size, border, padding, stride, dilation)
@@ -286,7 +295,8 @@ def pools():
         "padding = [(0, 0), (0, 0), (0, 0)]); z = desample(y, i, size = [1, 1, 3], stride = [1, 1, 3], padding = [(0, 0), (0, 0), (0, 0)]);", outs="z"),
         {"x": x.io()}, {"z": w.back(w.over(lambda v: best(v)[1]), i).io()})
     for text, words in (("max_pool(x, size = [1, 1, 3], stride = [1, 1, 2])", "depends on its length, which is open"),
-                        ("max_pool(x, size = [1, 1, 3], border = 'reflect-even')", "supported: constant, ignore, reflect, replicate"),
+                        ("max_pool(x, size = [1, 1, 3], border = 'wrap')", "supported: constant, ignore, reflect, reflect-even, replicate"),
+                        ("pad(x, padding = [(0, 0), (0, 0), (0, -1)], border = 'reflect-even')", "puts 0 or more places around an axis"),
                         ("deconv(x, x, border = 'reflect')", "supported: constant"),
                         ("sample(x, [1, 2], size = [1, 1, 3])", "places of rank 1 in a tensor of rank 3"),
                         ("desample(x, x, size = [1, 1, 3], output_shape = [4])", "output_shape has 1 entries, expected 3"),
