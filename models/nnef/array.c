@@ -524,14 +524,16 @@ static rill_status places_turned(const struct call *c, uint32_t x, int64_t axis,
 static rill_status axis_mirrored(const struct call *c, int64_t axis, int64_t before, int64_t after,
                                  uint32_t *x)
 {
+    enum { PLACES_MAX = 1 << 16 }; /* each is an index */
     const struct dim *n = wire_fact(c->s, *x)->shape[axis];
     const int64_t least = before > after ? before : after;
     uint32_t in[3], joined = 0;
-    if (before < 0 || after < 0 || least > INT32_MAX || (dim_is_const(n) && dim_value(n) < least))
+    if (before < 0 || after < 0 || least > PLACES_MAX || (dim_is_const(n) && dim_value(n) < least))
         return call_fail(c, RILL_UNSUPPORTED,
-                         "'%s': border 'reflect-even' puts 0 or more places around an axis of at "
+                         "'%s': border 'reflect-even' puts 0 to %d places around an axis of at "
                          "least as many, not %lld and %lld around axis %lld",
-                         c->e->text, (long long) before, (long long) after, (long long) axis);
+                         c->e->text, PLACES_MAX, (long long) before, (long long) after,
+                         (long long) axis);
     if (before)
         TRY(places_turned(c, *x, axis, before - 1, before, &in[joined++]));
     in[joined++] = *x;

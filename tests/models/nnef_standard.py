@@ -296,7 +296,8 @@ def pools():
         {"x": x.io()}, {"z": w.back(w.over(lambda v: best(v)[1]), i).io()})
     for text, words in (("max_pool(x, size = [1, 1, 3], stride = [1, 1, 2])", "depends on its length, which is open"),
                         ("max_pool(x, size = [1, 1, 3], border = 'wrap')", "supported: constant, ignore, reflect, reflect-even, replicate"),
-                        ("pad(x, padding = [(0, 0), (0, 0), (0, -1)], border = 'reflect-even')", "puts 0 or more places around an axis"),
+                        ("pad(x, padding = [(0, 0), (0, 0), (0, -1)], border = 'reflect-even')", "puts 0 to 65536 places around an axis"),
+                        ("pad(x, padding = [(0, 0), (0, 0), (2000000000, 0)], border = 'reflect-even')", "puts 0 to 65536 places around an axis"),
                         ("deconv(x, x, border = 'reflect')", "supported: constant"),
                         ("sample(x, [1, 2], size = [1, 1, 3])", "places of rank 1 in a tensor of rank 3"),
                         ("desample(x, x, size = [1, 1, 3], output_shape = [4])", "output_shape has 1 entries, expected 3"),
