@@ -4,7 +4,7 @@
 #define TOOLS_RUN_H
 #include "check/step_model.h"
 #include "engine/graph/graph.h"
-#include "tools/npz.h"
+#include "models/npz.h"
 #include "tools/tool.h"
 
 /* Data that was given for inputs; where nothing was, random numbers. */

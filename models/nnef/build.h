@@ -147,6 +147,11 @@ __attribute__((format(printf, 5, 6))) rill_status nnef_fail(struct builder *b,
 #define call_fail(c, status, ...) nnef_fail((c)->b, (c)->s, (c)->e->pos, status, __VA_ARGS__)
 rill_status nnef_no_memory(struct builder *b);
 
+/* ---- weights.c ---- */
+
+/* The tensor of a label, of the types that are kept (dat.h); the words lack the place. */
+rill_status weight_read(const struct call *c, const char *label, struct tensor **ret);
+
 /* ---- scope.c ---- */
 
 rill_status scope_bind(struct builder *b, struct scope *s, const char *name, struct val v);

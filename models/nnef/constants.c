@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Where tensors come from: inputs, files, literals, and the constants of signal processing. */
 #include "models/nnef/build.h"
-#include "models/nnef/dat.h"
 
 #include <math.h>
 #include <string.h>
@@ -134,21 +133,14 @@ static bool same_shape(const struct tensor *a, const struct tensor *b)
 rill_status build_variable(const struct call *c, struct val *ret)
 {
     struct builder *b = c->b;
-    struct arena data = { .limit_bytes =
-                              0 }; /* the file's bytes are not needed once they are read */
-    struct tensor want, *t = NULL;
-    const char *label, *file;
-    const uint8_t *bytes;
-    size_t n;
+    struct tensor want, *t;
+    const char *label;
     TRY(const_shape(c, &want));
     TRY(arg_text(c, "label", &label));
-    if (!b->folder || !(file = label_file(b, label, ".dat")))
+    if (!b->folder)
         return call_fail(c, RILL_IO,
                          "variable '%.80s': this text has no folder to read tensors from", label);
-    rill_status s = folder_read(b->folder, file, &data, b->limits->data_bytes, &bytes, &n, b->err);
-    if (s == RILL_OK)
-        s = tensor_from_dat(&t, b->arena, bytes, n, file, !speaks_tract(b), b->err);
-    arena_drop(&data);
+    rill_status s = weight_read(c, label, &t);
     if (s != RILL_OK)
         return err_prefix(b->err, s, "%s:%u:%u", c->s->file, c->e->pos.line, c->e->pos.column);
     if (!same_shape(t, &want))

@@ -90,24 +90,37 @@ static bool bit_at(const uint8_t *p, int64_t i)
     return p[i / 8] >> (7 - i % 8) & 1;
 }
 
-static void elements_read(struct tensor *t, const struct header *h, enum dtype stored,
-                          const uint8_t *data)
+enum dtype weight_type(enum dtype stored, bool widens)
 {
-    struct tensor from = *t;
-    from.type = stored;
-    int64_t n = tensor_count(t);
-    if (stored == t->type && stored != DTYPE_BOOL) { /* every bit stays */
-        memcpy(t->data, data, tensor_bytes(t));
+    if (dtype_is_float(stored))
+        return DTYPE_F32;
+    if (dtype_is_int(stored))
+        return widens ? DTYPE_I64 : stored;
+    return DTYPE_BOOL;
+}
+
+void elements_widen(struct tensor *to, const struct tensor *from)
+{
+    const int64_t n = tensor_count(to);
+    if (from->type == to->type && to->type != DTYPE_BOOL) { /* every bit stays */
+        memcpy(to->data, from->data, tensor_bytes(to));
         return;
     }
     for (int64_t i = 0; i < n; i++) {
-        if (t->type == DTYPE_BOOL)
-            ((uint8_t *) t->data)[i] = h->bits == 1 ? bit_at(data, i) : data[i] != 0;
-        else if (t->type == DTYPE_I64)
-            ((int64_t *) t->data)[i] = tensor_get_i64(&from, data, i);
+        if (to->type == DTYPE_BOOL)
+            ((uint8_t *) to->data)[i] = ((const uint8_t *) from->data)[i] != 0;
+        else if (to->type == DTYPE_I64)
+            ((int64_t *) to->data)[i] = tensor_get_i64(from, from->data, i);
         else
-            ((float *) t->data)[i] = (float) tensor_get_f64(&from, data, i);
+            ((float *) to->data)[i] = (float) tensor_get_f64(from, from->data, i);
     }
+}
+
+static void bits_read(struct tensor *t, const uint8_t *data)
+{
+    const int64_t n = tensor_count(t);
+    for (int64_t i = 0; i < n; i++)
+        ((uint8_t *) t->data)[i] = bit_at(data, i);
 }
 
 static bool is_q4_0(const struct header *h)
@@ -160,11 +173,7 @@ rill_status tensor_from_dat(struct tensor **ret, struct arena *a, const uint8_t 
             "%s: elements of kind %u (vendor %u) with %u bits; supported: float 16, 32, 64, "
             "integers of 8 to 64 bits, bool of 1 or 8, blocks Q4_0 of tract",
             file, h.item, h.vendor, h.bits);
-    struct tensor shape = { .type = DTYPE_BOOL, .rank = (int) h.rank };
-    if (dtype_is_float(stored))
-        shape.type = DTYPE_F32;
-    else if (dtype_is_int(stored))
-        shape.type = widens ? DTYPE_I64 : stored;
+    struct tensor shape = { .type = weight_type(stored, widens), .rank = (int) h.rank };
     int64_t count, bits;
     for (uint32_t i = 0; i < h.rank; i++)
         shape.dim[i] = h.dim[i];
@@ -177,10 +186,15 @@ rill_status tensor_from_dat(struct tensor **ret, struct arena *a, const uint8_t 
         return err_set(reterr, RILL_NOMEM, "%s: out of memory for %lld elements", file,
                        (long long) count);
     /* Elements are read through typed pointers: bring the data to an aligned place. */
-    const uint8_t *data = arena_copy(a, bytes + HEADER_BYTES, h.data_bytes);
-    if (!data)
+    struct tensor from = shape;
+    from.type = stored;
+    from.data = arena_copy(a, bytes + HEADER_BYTES, h.data_bytes);
+    if (!from.data)
         return err_set(reterr, RILL_NOMEM, "%s: out of memory for %u bytes", file, h.data_bytes);
-    elements_read(t, &h, stored, data);
+    if (t->type == DTYPE_BOOL && h.bits == 1)
+        bits_read(t, from.data);
+    else
+        elements_widen(t, &from);
     *ret = t;
     return RILL_OK;
 }

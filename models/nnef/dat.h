@@ -9,4 +9,9 @@
  * i64 where it widens. file is for messages. */
 rill_status tensor_from_dat(struct tensor **ret, struct arena *a, const uint8_t *bytes, size_t n,
                             const char *file, bool widens, rill_error *reterr);
+
+/* The type that elements of a file are kept as, as above. */
+enum dtype weight_type(enum dtype stored, bool widens);
+/* from's elements as those of to, of that type and of the same number. */
+void elements_widen(struct tensor *to, const struct tensor *from);
 #endif

@@ -25,7 +25,10 @@ struct json {
 struct resources {
     struct arena arena;
     struct json *files;
-    size_t bytes; /* of all files */
+    size_t bytes;                /* of all files */
+    struct weight_file *weights; /* weights.c's: the .npz files of the folder */
+    uint64_t weight_bytes;       /* of their arrays */
+    bool has_weights;            /* those files were looked for */
 };
 
 /* The file, of the text's folder; it lives in r. */

@@ -6,7 +6,7 @@
  * in the old type and shape; the statements themselves go on reading the old one. */
 #include "engine/graph/interface.h"
 #include "engine/graph/subst.h"
-#include "models/nnef/build.h"
+#include "models/nnef/json.h"
 
 #include <string.h>
 
@@ -217,9 +217,9 @@ static rill_status symbols_bind(const struct patch *p)
     return RILL_OK;
 }
 
-rill_status mgraph_patched(struct mgraph *ret, const struct mgraph *m, const struct fact *facts,
-                           const struct nnef_source *source, const struct nnef_limits *limits,
-                           rill_error *reterr)
+static rill_status patch_run(struct mgraph *ret, const struct mgraph *m, const struct fact *facts,
+                             const struct nnef_source *source, const struct nnef_limits *limits,
+                             struct resources *resources, rill_error *reterr)
 {
     struct arena *a = m->g.arena;
     struct nnef_document *doc = arena_new(a, struct nnef_document);
@@ -230,6 +230,7 @@ rill_status mgraph_patched(struct mgraph *ret, const struct mgraph *m, const str
     struct patch p = { .b = &b, .s = &s, .m = &m->g, .g = &g };
     if (!doc)
         return err_set(reterr, RILL_NOMEM, "%s: out of memory", source->file);
+    b.resources = resources;
     doc->file = source->file;
     TRY(nnef_parse_statements(&body, a, source->file, source->text, source->n, b.limits, reterr));
     TRY(formulas_parse(&b));
@@ -241,4 +242,14 @@ rill_status mgraph_patched(struct mgraph *ret, const struct mgraph *m, const str
     TRY(graph_check(&g, reterr));
     ret->g = g;
     return RILL_OK;
+}
+
+rill_status mgraph_patched(struct mgraph *ret, const struct mgraph *m, const struct fact *facts,
+                           const struct nnef_source *source, const struct nnef_limits *limits,
+                           rill_error *reterr)
+{
+    struct resources resources = { .files = NULL };
+    rill_status status = patch_run(ret, m, facts, source, limits, &resources, reterr);
+    resources_drop(&resources);
+    return status;
 }

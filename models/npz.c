@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/npz.h"
+#include "models/npz.h"
 
 #include <string.h>
 
@@ -63,7 +63,7 @@ static void archive_end(locale_t before)
 struct reading {
     struct archive *archive;
     struct arena *arena;
-    uint64_t left_bytes;
+    uint64_t left_bytes, max_bytes;
     rill_error *err;
 };
 
@@ -136,8 +136,9 @@ static rill_status entry_check(const struct reading *r, struct archive_entry *e)
     if (!archive_entry_size_is_set(e) || bytes < 0 || (uint64_t) bytes > r->left_bytes)
         return err_set(r->err, RILL_LIMIT,
                        "it says that it has %lld bytes, and there may be %llu more in the file; at "
-                       "most 8 GiB are read",
-                       (long long) bytes, (unsigned long long) r->left_bytes);
+                       "most %llu are read of one",
+                       (long long) bytes, (unsigned long long) r->left_bytes,
+                       (unsigned long long) r->max_bytes);
     return RILL_OK;
 }
 
@@ -175,33 +176,56 @@ static rill_status entries_read(struct npz *z, struct reading *r)
     return s != RILL_OK || got == ARCHIVE_EOF ? s : zip_fail(r);
 }
 
-static rill_status zip_read(struct npz *z, struct reading *r, int fd)
+/* Where the bytes of a zip lie: in a file, or at data. */
+struct zip {
+    int fd;
+    const uint8_t *data;
+    uint64_t n;
+};
+
+static rill_status zip_read(struct npz *z, struct reading *r, const struct zip *from)
 {
-    struct stat st;
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-        return err_set(r->err, RILL_IO, "is not a regular file");
-    const uint64_t n = (uint64_t) st.st_size;
-    r->left_bytes = n < NPZ_BYTES_MAX / DEFLATE_RATIO_MAX ? n * DEFLATE_RATIO_MAX : NPZ_BYTES_MAX;
+    const uint64_t max = r->max_bytes;
+    r->left_bytes = from->n < max / DEFLATE_RATIO_MAX ? from->n * DEFLATE_RATIO_MAX : max;
     if (archive_read_support_format_zip_seekable(r->archive) != ARCHIVE_OK ||
-        archive_read_open_fd(r->archive, fd, BLOCK_BYTES) != ARCHIVE_OK)
+        (from->data ? archive_read_open_memory(r->archive, from->data, (size_t) from->n)
+                    : archive_read_open_fd(r->archive, from->fd, BLOCK_BYTES)) != ARCHIVE_OK)
         return zip_fail(r);
     return entries_read(z, r);
 }
 
-rill_status npz_read(struct npz *ret, struct arena *a, const char *path, rill_error *reterr)
+static rill_status zip_open(struct npz *ret, struct arena *a, const struct zip *from,
+                            uint64_t max_bytes, rill_error *reterr)
 {
     struct npz z = { .n = 0 };
+    struct reading r = {
+        .archive = archive_read_new(), .arena = a, .max_bytes = max_bytes, .err = reterr
+    };
+    locale_t before = archive_begin();
+    rill_status s = r.archive ? zip_read(&z, &r, from) : no_memory(reterr);
+    archive_read_free(r.archive);
+    archive_end(before);
+    if (s == RILL_OK)
+        *ret = z;
+    return s;
+}
+
+rill_status npz_of(struct npz *ret, struct arena *a, const uint8_t *bytes, size_t n,
+                   uint64_t max_bytes, rill_error *reterr)
+{
+    return zip_open(ret, a, &(struct zip) { -1, bytes, n }, max_bytes, reterr);
+}
+
+rill_status npz_read(struct npz *ret, struct arena *a, const char *path, rill_error *reterr)
+{
+    struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return err_set(reterr, RILL_IO, "%s", strerror(errno));
-    struct reading r = { .archive = archive_read_new(), .arena = a, .err = reterr };
-    locale_t before = archive_begin();
-    rill_status s = r.archive ? zip_read(&z, &r, fd) : no_memory(reterr);
-    archive_read_free(r.archive);
-    archive_end(before);
+    rill_status s = fstat(fd, &st) == 0 && S_ISREG(st.st_mode)
+        ? zip_open(ret, a, &(struct zip) { fd, NULL, (uint64_t) st.st_size }, NPZ_BYTES_MAX, reterr)
+        : err_set(reterr, RILL_IO, "is not a regular file");
     close(fd);
-    if (s == RILL_OK)
-        *ret = z;
     return s;
 }
 
@@ -283,6 +307,13 @@ rill_status npz_check(rill_error *reterr)
 rill_status npz_read(struct npz *ret, struct arena *a, const char *path, rill_error *reterr)
 {
     (void) ret, (void) a, (void) path;
+    return npz_check(reterr);
+}
+
+rill_status npz_of(struct npz *ret, struct arena *a, const uint8_t *bytes, size_t n,
+                   uint64_t max_bytes, rill_error *reterr)
+{
+    (void) ret, (void) a, (void) bytes, (void) n, (void) max_bytes;
     return npz_check(reterr);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/npy.h"
+#include "models/npy.h"
 
 #include <errno.h>
 #include <stdio.h>

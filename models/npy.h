@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* npy.h - an array of numpy: a .npy file, and what an .npz has many of. */
-#ifndef TOOLS_NPY_H
-#define TOOLS_NPY_H
+#ifndef RILL_MODELS_NPY_H
+#define RILL_MODELS_NPY_H
 #include "engine/base/err.h"
 #include "engine/graph/tensor.h"
 
