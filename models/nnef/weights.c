@@ -107,25 +107,31 @@ static rill_status array_find(const struct builder *b, const char *name, const s
     return RILL_OK;
 }
 
+/* What folder_read says of the .dat stands: a path may lead out. */
+static rill_status weight_missing(const struct builder *b, const char *name, const char *file)
+{
+    struct tensor *t;
+    rill_status s = file_take(b, file, &t);
+    const char *why = s == RILL_IO && b->err ? arena_string(b->arena, b->err->text) : NULL;
+    return why ? err_set(b->err, s,
+                         "%.250s; nor is there %.100s.npy, or an array of that name in a .npz "
+                         "beside the text",
+                         why, name)
+               : s;
+}
+
 rill_status weight_read(const struct call *c, const char *label, struct tensor **ret)
 {
     const struct builder *b = c->b;
-    static const char *const endings[] = { ".dat", ".npy" };
     const struct tensor *t;
-    for (size_t i = 0; i < 2; i++) {
-        const char *file = label_file(b, label, endings[i]);
-        if (!file)
-            return nnef_no_memory(c->b);
-        if (folder_has(b->folder, file))
-            return file_take(b, file, ret);
-    }
-    const char *name = label_file(b, label, "");
-    if (!name)
+    const char *name = label_file(b, label, ""), *dat = label_file(b, label, ".dat"),
+               *npy = label_file(b, label, ".npy");
+    if (!name || !dat || !npy)
         return nnef_no_memory(c->b);
+    if (folder_has(b->folder, dat))
+        return file_take(b, dat, ret);
+    if (folder_has(b->folder, npy))
+        return file_take(b, npy, ret);
     TRY(array_find(b, name, &t));
-    return t ? weight_add(b, t, ret)
-             : err_set(b->err, RILL_IO,
-                       "%.100s.dat: there is no such file, nor %.100s.npy, nor an array of that "
-                       "name in a .npz file beside the text",
-                       name, name);
+    return t ? weight_add(b, t, ret) : weight_missing(b, name, dat);
 }

@@ -70,7 +70,7 @@ refused("two that have it", {"a.npz": zipped({"net/w": WHOLE}), "b.npz": zipped(
         "'net/w' is in a.npz and in b.npz: which one is meant is not said")
 refused("none that has it", {"a.npz": zipped({"w": WHOLE})}, "graph.nnef:4:43: net/w.dat: ")
 refused("none that has it, in words", {"a.npz": zipped({"w": WHOLE})},
-        "net/w.dat: there is no such file, nor net/w.npy, nor an array of that name in a .npz file beside the text")
+        "net/w.dat: No such file or directory; nor is there net/w.npy, or an array of that name in a .npz beside the text")
 refused("damaged", {"a.npz": zipped({"net/w": WHOLE})[:60]}, "a.npz: no .npz, or one that was cut")
 refused("an array that is none", {"a.npz": zipped({"net/w": b"no array"})}, "a.npz: array 'net/w.npy': no .npy")
 SUB = "extension tract_registry tract_core;\nextension tract_registry tract_resource;\n"
