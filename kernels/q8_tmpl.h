@@ -11,6 +11,12 @@
 #define Q8_TAKE 1
 #endif
 #define Q8_TERMS (Q8_SPAN / Q8_TAKE)
+#ifndef Q8_TOGETHER /* the most rows of a tile, of m that there are */
+#define Q8_TOGETHER(m) ((m) < Q8_ROWS ? (m) : Q8_ROWS)
+#endif
+#ifndef Q8_PARTS    /* registers of a panel's weights, where a row's terms take one */
+#define Q8_PARTS 1
+#endif
 #define Q8_APART (Q8_SPAN + 64) /* from row to row: other places of the first cache */
 
 /* A product, the same for all its tiles. Rows are taken before they are multiplied, some of their terms
@@ -253,7 +259,7 @@ Q8_TILE void FN(q8_tile)(const struct FN(q8) *g, size_t row, size_t o, const int
     }
 #endif
     for (; i < g->groups; i++, w += 64, x += KERN_Q8_TERMS) {
-        if (rows < panels) {
+        if (rows < panels * Q8_PARTS) {
             x4 xs[TILE_ROWS_MOST];
             EACH_ROW xs[r] = x4_load(x + r * Q8_APART);
             EACH_PANEL {
@@ -319,7 +325,7 @@ static void FN(q8_block)(struct FN(q8) *g, const struct kern_q8_x *how, const in
         g->groups = (n + KERN_Q8_TERMS - 1) / KERN_Q8_TERMS;
         g->first = at == 0;
         g->last = at + n == k;
-        tiles_run(&FN(q8_tiles), g, m, m < Q8_ROWS ? m : Q8_ROWS, panels);
+        tiles_run(&FN(q8_tiles), g, m, Q8_TOGETHER(m), panels);
         at += n;
     } while (at < k);
 }
