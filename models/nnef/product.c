@@ -453,7 +453,8 @@ static rill_status pool_axes(const struct call *c, uint32_t *x, struct spatial *
     return spatial_lists(c, sp);
 }
 
-/* Zeros around count in a maximum, too; in texts of tract they do not. */
+/* Zeros around count in a maximum, too; in texts of tract they do not. A sum is the same with zeros
+ * around and with nothing. */
 rill_status build_pool(const struct call *c, struct val *ret)
 {
     struct spatial sp;
@@ -468,14 +469,11 @@ rill_status build_pool(const struct call *c, struct val *ret)
     if (box)
         TRY(arg_bool(c, "normalize", &mean));
     bool ignore = !strcmp(sp.border, "ignore");
-    if (!mean && ignore)
-        return call_fail(c, RILL_UNSUPPORTED,
-                         "'box' that is not normalised needs border = 'constant'");
     TRY(spatial_border(c, &sp, max && !comes_of_tract(c->b) ? "ignore" : "constant ignore", &x));
     unsigned n = spatial_attrs(&sp, attrs);
     attrs[n++] = (struct attr) ATTR_L("kernel_shape", sp.kernel, sp.n);
     if (!max)
-        attrs[n++] = (struct attr) ATTR_I("count_include_pad", !ignore);
+        attrs[n++] = (struct attr) ATTR_I("count_include_pad", !ignore || !mean);
     TRY(call_node(c, max ? "MaxPool" : "AveragePool", attrs, n, &x, 1, &y));
     if (!mean)
         TRY(scale_by_volume(c, &sp, y, &y));

@@ -155,8 +155,8 @@ rill_status build_tract_einsum(const struct call *c, struct val *ret)
     TRY(arg_text(c, "acc", &text));
     if (*text)
         TRY(type_of_text(c, text, &acc));
-    for (unsigned i = 0; dtype_is_float(acc) && i < n; i++)
-        if (dtype_is_float(wire_fact(c->s, in[i])->type))
+    for (unsigned i = 0; acc != DTYPE_NONE && i < n; i++)
+        if (dtype_is_float(wire_fact(c->s, in[i])->type) == dtype_is_float(acc))
             TRY(build_cast(c->b, c->s, c->e->pos, acc, &in[i]));
     TRY(einsum_read(c, &equation, axes, &n_axes));
     TRY(call_node(c, "Einsum", &(struct attr) ATTR_S("equation", &equation), 1, in, n, &y));
@@ -689,7 +689,8 @@ const struct nnef_row nnef_tract_rows[] = {
       NULL },
     { "tract_core_resize",
       "input, scales = [], sizes = [], coord_transformer = 'half_pixel', interpolator = 'nearest', "
-      "nearest_mode = 'floor'",
+      "nearest_mode = 'floor', cubic_coeff_a = -0.75, exclude_outside = false, antialias = false, "
+      "extrapolation_value = 0.0, roi = []",
       build_resize, NULL, NULL, NULL },
     { "tract_core_scan",
       "body, scan, full = [], state = [], output, seq_length = -1, skip = 0, "
@@ -720,10 +721,6 @@ const struct nnef_row nnef_tract_rows[] = {
 
     { "tract_core_cumsum", "input, axis, exclusive, reverse", build_row, "CumSum", "input, axis:i",
       "exclusive:b reverse:b" },
-    { "tract_core_gelu_approx", "input, fast_impl = false, approximate = 'tanh'", build_row, "Gelu",
-      "input", "approximate:s" },
-    { "tract_transformers_gelu_approx", "input, fast_impl = false, approximate = 'tanh'", build_row,
-      "Gelu", "input", "approximate:s" },
     { "tract_shl", "x, y, direction = 'LEFT'", build_row, "BitShift", "x, y", "direction:s" },
     { "tract_shr", "x, y, direction = 'RIGHT'", build_row, "BitShift", "x, y", "direction:s" },
     { "tract_transformers_dyn_kv_cache",

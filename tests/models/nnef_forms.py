@@ -312,6 +312,19 @@ def grid():
                      f"y = tract_core_grid_sample(x, g, align_corners = {str(corners).lower()});", "x, g")
         run("grid", text, {"x": ("f", (1, 1, 2, 3), x), "g": ("f", (1, 2, 2, 2), [c for p in places for c in p])},
             {"y": ("f", (1, 1, 2, 2), y)}, tract=True)
+        def mirrored(p, n):
+            low, span = (0.0, n - 1.0) if corners else (-0.5, float(n))
+            d = math.fmod(abs(p - low), 2 * span)
+            return low + min(d, 2 * span - d)
+        near = lambda i, j: x[3 * min(max(i, 0), 1) + min(max(j, 0), 2)]  # noqa: E731
+        y = []
+        for gx, gy in places:
+            px, py = ((gx + 1) * 1, (gy + 1) * 0.5) if corners else (((gx + 1) * 3 - 1) / 2, ((gy + 1) * 2 - 1) / 2)
+            px, py = mirrored(px, 3), mirrored(py, 2)
+            j, i = math.floor(px), math.floor(py)
+            y.append(sum(near(i + a, j + c) * (1 - abs(py - i - a)) * (1 - abs(px - j - c)) for a in (0, 1) for c in (0, 1)))
+        run("grid, mirrored", text.replace("g, align", "g, padding_mode = 'reflection', align"),
+            {"x": ("f", (1, 1, 2, 3), x), "g": ("f", (1, 2, 2, 2), [c for p in places for c in p])}, {"y": ("f", (1, 1, 2, 2), y)}, tract=True)
     run("more than can be counted", graph("x = external<scalar>(shape = [4]); y = tile(x, repeats = [2000000000000000000]);"),
         {}, {}, refused="'y', is f32[8000000000000000000]: so many cannot be held")
     run("another grid", text.replace("align", "mode = 'bicubic', align"), {}, {}, tract=True, refused="'bicubic' is not supported")

@@ -273,8 +273,8 @@ def pools():
             one("avg_pool", f"avg_pool(x, {w.args})", x, w.over(lambda v: sum(b for _, b in v) / len(v)))
             one("box", f"box(x, {w.args}, normalize = true)", x, w.over(lambda v: sum(b for _, b in v) / len(v)))
             one("rms_pool", f"rms_pool(x, {w.args})", x, w.over(lambda v: math.sqrt(sum(b * b for _, b in v) / len(v))))
+            one("box", f"box(x, {w.args})", x, w.over(lambda v: sum(b for _, b in v)))
             if border != "ignore":
-                one("box", f"box(x, {w.args})", x, w.over(lambda v: sum(b for _, b in v)))
                 weights = rand(3, shape[1], *size)
                 y = made((shape[0], 3) + tuple(w.out), lambda at: sum(
                     w.value((at[0], c), p) * weights[(at[1], c) + k] for c in range(shape[1])
@@ -363,6 +363,13 @@ def spread():
         return made((1, 2, 12), f)
     for method in ("symmetric", "asymmetric", "aligned"):
         one("multilinear_upsample", f"multilinear_upsample(x, factor = [2], method = '{method}')", v, linear(method))
+
+    def spread(place):  # zeros lie around
+        of = lambda c, k: v[0, c, k] if 0 <= k < 6 else 0.0  # noqa: E731
+        return lambda at: of(at[1], math.floor(place(at[2]))) * (1 - place(at[2]) % 1) + of(at[1], math.floor(place(at[2])) + 1) * (place(at[2]) % 1)
+    for method, place in (("symmetric", lambda o: (o + 0.5) / 3 - 0.5), ("asymmetric", lambda o: o / 3)):
+        one("multilinear_upsample", f"multilinear_upsample(x, factor = [3], method = '{method}', border = 'constant')", v, made((1, 2, 18), spread(place)))
+    one("multilinear_upsample", "multilinear_upsample(x, factor = [2], method = 'aligned', border = 'constant')", v, linear("aligned"))
     near = lambda c: [k for k in (c - 1, c, c + 1) if 0 <= k < 2]  # noqa: E731
     one("local_variance_normalization", "local_variance_normalization(x, size = [1, 3, 1], bias = 0.5)", v,
         made(v.shape, lambda at: v[at] / (math.sqrt(sum(v[0, k, at[2]] ** 2 for k in near(at[1])) / 3) + 0.5)))

@@ -276,6 +276,8 @@ def others():
     gelu = [v / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v ** 3))) for v in x]
     for registry in ("core", "transformers"):
         one("gelu", f"tract_{registry}_gelu_approx(x, fast_impl = false)", gelu)
+        one("gelu with a square", f"tract_{registry}_gelu_approx(x, fast_impl = true)",
+            [v / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v ** 2))) for v in x])
     one("is_nan", "tract_core_is_nan(select(x > 0.0, x, x / 0.0 * 0.0))", [v <= 0 for v in x], "?")
     body = "v = select(x > 0.5, 1.0 / 0.0, select(x < -0.5, -1.0 / 0.0, x)); y = tract_%s_is_inf(v%s);"
     for registry, (up, down) in itertools.product(("core", "onnx"), itertools.product((True, False), repeat=2)):
@@ -289,6 +291,24 @@ def others():
     run("refused: topk by data", TRACT + graph("x = external<scalar>(shape = [2, 3]); (y, at) = tract_core_topk(x, sum_reduce(x, axes = [0, 1]), largest = true, axis = 1);"),
         {}, {}, refused="'k' is a tensor, expected an integer")
     one("an einsum with axes of its own", "squeeze(tract_core_einsum([x], expr = 'ab->caxbd', acc = 'f32', output = ''), axes = [0, 2, 4])", x)
+    whole = [(100, -100, 3), (-128, 127, 5)]
+    run("an einsum of small integers", TRACT + graph("x = tract_core_external(shape = [2, 3], datum_type = 'i8');"
+                                                     "y = tract_core_einsum([x, x], expr = 'ij,kj->ik', acc = 'i32', output = 'i32');"),
+        {"x": ("b", (2, 3), [v for row in whole for v in row])}, {"y": ("i", (2, 2), [sum(a * b for a, b in zip(r, q)) for r in whole for q in whole])})
+    by = "coord_transformer = 'half_pixel', interpolator = '%s', nearest_mode = 'round_prefer_floor', cubic_coeff_a = %s, exclude_outside = %s, " \
+         "antialias = %s, extrapolation_value = 0.0"
+    one("resize as tract writes it", "tract_onnx_resize(x, [1.0, 1.0], " + by % ("nearest", -0.75, "false", "false") + ")", x)
+    cubic = lambda a, t: (((a + 2) * t - (a + 3)) * t * t + 1) if t <= 1 else ((a * t - 5 * a) * t + 8 * a) * t - 4 * a  # noqa: E731
+    for a, excludes in itertools.product((-0.5, -0.75), (False, True)):
+        def at(row, o):
+            place = (o + 0.5) / 2 - 0.5
+            taps = [(k, cubic(a, abs(place - k))) for k in range(math.floor(place) - 1, math.floor(place) + 3) if not excludes or 0 <= k < 3]
+            return sum(w * row[min(max(k, 0), 2)] for k, w in taps) / sum(w for _, w in taps)
+        run(f"resize, cubic {a} {excludes}", TRACT + graph("x = external<scalar>(shape = [2, 3]); y = tract_onnx_resize(x, [1.0, 2.0], "
+                                                         + by % ("cubic", a, str(excludes).lower(), "false") + ");"), ins,
+            {"y": ("f", (2, 6), [at(x[3 * r:3 * r + 3], o) for r in range(2) for o in range(6)])})
+    run("refused: antialias", TRACT + graph("x = external<scalar>(shape = [2, 3]); y = tract_onnx_resize(x, [1.0, 2.0], " + by % ("linear", -0.75, "false", "true") + ");"),
+        {}, {}, refused="antialias=1 is not supported")
     sums = [sum(x[3 * i:3 * i + 3]) for i in range(2)]
     run("an einsum that sums and has an axis of its own", TRACT + graph("x = external<scalar>(shape = [2, 3]); y = tract_core_einsum([x, [[1.0, 2.0]]], expr = 'ma,bn->mbnc', acc = 'f32');"),
         ins, {"y": ("f", (2, 1, 2, 1), [s * k for s in sums for k in (1, 2)])})
