@@ -394,7 +394,7 @@ rill_status convert_finish(struct conversion *l, uint32_t w);
 #define UPGRADE_FORMS(X)                                                                           \
     X(axes_input) X(batchnorm_1) X(batchnorm_7) X(batchnorm_9) X(batchnorm_14) X(clip_6)           \
     X(dft_17) X(drop_training) X(dtype_attr) X(gemm_6) X(legacy_broadcast) X(pad_2) X(prelu_1)     \
-    X(average_pool_18) X(resize) X(resize_10) X(scan_8) X(slice_1) X(split_2) X(split_13) X(topk_1) X(upsample_7) X(upsample_9)
+    X(resize) X(resize_10) X(scan_8) X(slice_1) X(split_2) X(split_13) X(topk_1) X(upsample_7) X(upsample_9)
 /* compose.c */
 #define UPGRADE_COMPOSED(X)                                                                        \
     X(constant) X(dropout) X(fused_matmul) X(groupnorm_18) X(mvn) X(softmax_1) X(swiglu)

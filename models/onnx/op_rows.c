@@ -41,7 +41,7 @@ static const struct op_row rows[] = {
     SAME("ArgMax"),
     SAME("ArgMin"),
     MADE("Attention", 23, up_attention, "MatMul, Where, Softmax, MatMul"),
-    UNTIL("AveragePool", 1, 18, up_average_pool_18, "pads count behind the last, too"),
+    SAME("AveragePool"),
     ROW("BatchNormalization", 1, 6, up_batchnorm_1, "is_test=1"),
     ROW("BatchNormalization", 7, 8, up_batchnorm_7, "spatial only"),
     ROW("BatchNormalization", 9, 13, up_batchnorm_9, "inference"),

@@ -220,54 +220,6 @@ rill_status up_upsample_7(struct conversion *l)
     return up_upsample_9(l);
 }
 
-static int64_t list_at(const struct attr *a, int64_t i, int64_t absent)
-{
-    return a && a->kind == ATTR_INTS && i < a->ints.n ? a->ints.v[i] : absent;
-}
-
-/* As many windows as with ceil_mode, which drops those that begin behind the input: pads behind
- * axis k. False: sizes that the op refuses. */
-static bool pad_of_last(struct conversion *l, int64_t k, int64_t after, int64_t *ret)
-{
-    const int64_t stride = list_at(convert_attr(l, "strides"), k, 1),
-                  size = list_at(convert_attr(l, "kernel_shape"), k, 0),
-                  step = list_at(convert_attr(l, "dilations"), k, 1);
-    int64_t span;
-    if (size < 1 || step < 1 || stride < 1 || after < 0 || !int_mul(size - 1, step, &span))
-        return false;
-    *ret = after >= span || stride - 1 > span - after ? span : after + stride - 1;
-    return true;
-}
-
-/* Until opset 18 a mean that counts pads is of the whole window, also where it hangs over the pads
- * (ceil_mode): then what it hangs over by is pads, too. */
-rill_status up_average_pool_18(struct conversion *l)
-{
-    const bool bare = text_is(l, "auto_pad", "VALID", false);
-    const struct attr *kernel = convert_attr(l, "kernel_shape"),
-                      *given = bare ? NULL : convert_attr(l, "pads");
-    const int64_t axes = kernel && kernel->kind == ATTR_INTS ? kernel->ints.n : 0;
-    if (!convert_int(l, "ceil_mode", 0) || !convert_int(l, "count_include_pad", 0) ||
-        !(bare || text_is(l, "auto_pad", "NOTSET", true)) || axes < 1 || axes > RANK_MAX ||
-        (given && (given->kind != ATTR_INTS || given->ints.n != 2 * axes)))
-        return RILL_OK;
-    int64_t *pads = arena_array(l->r->arena, int64_t, 2 * (size_t) axes);
-    if (!pads)
-        return no_memory(l->r);
-    for (int64_t k = 0; k < axes; k++) {
-        pads[k] = list_at(given, k, 0);
-        if (!pad_of_last(l, k, list_at(given, axes + k, 0), &pads[axes + k]))
-            return RILL_OK;
-    }
-    convert_attr_drop(l, "ceil_mode");
-    convert_attr_drop(l, "auto_pad");
-    TRY(convert_set_int(l, "pads", 0));
-    struct attr *a = convert_attr(l, "pads");
-    a->kind = ATTR_INTS;
-    a->ints = (struct attr_ints) { 2 * axes, pads };
-    return RILL_OK;
-}
-
 /* An element type by the format's number becomes the engine's: by name where it wants a choice. */
 static rill_status dtype_attr(struct conversion *l, const char *name)
 {
