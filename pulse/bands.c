@@ -68,10 +68,49 @@ bool band_bounded(const struct band *b)
     return b->left < BAND_ALL && b->right < BAND_ALL;
 }
 
+static struct reach reach_at(const struct band *b, int64_t i)
+{
+    return b->at ? b->at[i % b->chunk] : (struct reach) { -b->left, b->right };
+}
+
+/* Whether all that b shows lies in the band `outer`. */
 bool band_inside(const struct band *b, const struct band *outer)
 {
-    return shows_nothing(b) ||
-        (outer->chunk % b->chunk == 0 && b->left <= outer->left && b->right <= outer->right);
+    if (shows_nothing(b))
+        return true;
+    bool inside = outer->chunk % b->chunk == 0 && !b->ragged;
+    for (int64_t i = 0; inside && i < outer->chunk; i++) {
+        const struct reach x = reach_at(b, i), y = reach_at(outer, i);
+        inside = x.low > x.high || (x.low >= y.low && x.high <= y.high);
+    }
+    return inside;
+}
+
+struct key_span band_span(const struct band *b, const struct rates *r, int64_t chunk, int64_t phase)
+{
+    const int64_t last = rates_keys(r, chunk) - 1;
+    struct key_span y = { -BAND_ALL, -BAND_ALL };
+    if (!b->at)
+        return (struct key_span) { b->left, b->right };
+    for (int64_t i = 0; i < chunk; i++) {
+        const struct reach x = reach_at(b, phase + i);
+        const int64_t own = i * r->keys / r->queries;
+        if (x.low > x.high)
+            continue;
+        y.left = larger(y.left, -x.low - own);
+        y.right = larger(y.right, x.high + own - last);
+    }
+    return y;
+}
+
+struct key_span band_reach(const struct band *b)
+{
+    struct key_span y = { b->left, b->right };
+    for (int64_t i = 0; b->at && i < b->chunk; i++) {
+        y.left = i == 0 ? -b->at[i].low : larger(y.left, -b->at[i].low);
+        y.right = i == 0 ? b->at[i].high : larger(y.right, b->at[i].high);
+    }
+    return y;
 }
 
 static struct band joined(const struct band *a, const struct band *b)
@@ -84,26 +123,51 @@ static struct band joined(const struct band *a, const struct band *b)
                            .deep = fmin(a->deep, b->deep) };
 }
 
-struct band band_union(const struct band *a, const struct band *b)
+static struct reach both_reach(struct reach a, struct reach b)
+{
+    const struct reach y = { larger(a.low, b.low), smaller(a.high, b.high) },
+                       nothing = { BAND_ALL, -BAND_ALL };
+    return y.low > y.high ? nothing : y;
+}
+
+static struct reach either_reach(struct reach a, struct reach b)
+{
+    return (struct reach) { smaller(a.low, b.low), larger(a.high, b.high) };
+}
+
+/* What each query of y's chunk sees of both; false: no memory. */
+static bool reaches_join(const struct pulser *p, const struct band *a, const struct band *b,
+                         struct reach (*join)(struct reach a, struct reach b), struct band *y)
+{
+    if (y->ragged || (!a->at && !b->at))
+        return true;
+    struct reach *at = arena_array(p->bands->arena, struct reach, y->chunk);
+    for (int64_t i = 0; at && i < y->chunk; i++)
+        at[i] = join(reach_at(a, i), reach_at(b, i));
+    y->at = at;
+    return at != NULL;
+}
+
+struct band band_union(const struct pulser *p, const struct band *a, const struct band *b)
 {
     struct band y = joined(a, b), other = shows_nothing(a) ? *b : *a;
     other.deep = y.deep;
     if (shows_nothing(a) || shows_nothing(b))
         return other;
-    y.left = a->left > b->left ? a->left : b->left;
-    y.right = a->right > b->right ? a->right : b->right;
-    return y;
+    y.left = larger(a->left, b->left);
+    y.right = larger(a->right, b->right);
+    return reaches_join(p, a, b, either_reach, &y) ? y : all;
 }
 
-static struct band intersection(const struct band *a, const struct band *b)
+static struct band intersection(const struct pulser *p, const struct band *a, const struct band *b)
 {
     struct band y = joined(a, b), nothing = none;
     nothing.deep = y.deep;
     if (shows_nothing(a) || shows_nothing(b))
         return nothing;
-    y.left = a->left < b->left ? a->left : b->left;
-    y.right = a->right < b->right ? a->right : b->right;
-    return y;
+    y.left = smaller(a->left, b->left);
+    y.right = smaller(a->right, b->right);
+    return reaches_join(p, a, b, both_reach, &y) ? y : all;
 }
 
 /* The same of the negative number, or of the opposite. */
@@ -149,13 +213,13 @@ static struct band input_band(const struct look *l, unsigned i, enum shows what)
 static struct band both(const struct look *l, enum shows a, enum shows b)
 {
     struct band x = input_band(l, 0, a), y = input_band(l, 1, b);
-    return intersection(&x, &y);
+    return intersection(l->p, &x, &y);
 }
 
 static struct band either(const struct look *l, enum shows a, enum shows b)
 {
     struct band x = input_band(l, 0, a), y = input_band(l, 1, b);
-    return band_union(&x, &y);
+    return band_union(l->p, &x, &y);
 }
 
 /* What is chosen in the place of scores hides from higher on than what is added to them. */
@@ -176,9 +240,9 @@ static struct band where_band(const struct look *l, enum shows what)
 {
     struct band yes = input_band(l, 0, SHOWS_TRUE), no = input_band(l, 0, SHOWS_FALSE),
                 a = chosen_band(l, 1, what), b = chosen_band(l, 2, what);
-    a = intersection(&yes, &a);
-    b = intersection(&no, &b);
-    return band_union(&a, &b);
+    a = intersection(l->p, &yes, &a);
+    b = intersection(l->p, &no, &b);
+    return band_union(l->p, &a, &b);
 }
 
 static bool within(const struct look *l, unsigned i, double least, double most)
@@ -362,7 +426,7 @@ static struct band sum_band(const struct look *l, enum shows what)
 {
     enum shows second = node_is(l->n, OP_SUB) ? turned(what) : what;
     struct band x = input_band(l, 0, what), z = input_band(l, 1, second);
-    struct band y = intersection(&x, &z);
+    struct band y = intersection(l->p, &x, &z);
     y.deep = fmin(left_deep(&x, undoes(l, 1, what)), left_deep(&z, undoes(l, 0, what)));
     return y;
 }

@@ -2,9 +2,9 @@
 /* bands.h - which keys a query of attention over time can see.
  *
  * Along the two time axes of a wire, queries and keys, everything outside its band is known: it is
- * false or 0, or so low that a softmax makes 0 of it. Chunks of queries see the same keys, from
- * `left` frames before the first of the chunk to `right` frames behind the last: those of the keys
- * that take the chunk's time. */
+ * false or 0, or so low that a softmax makes 0 of it. What queries see repeats from chunk to chunk.
+ * A chunk sees at most the keys from `left` frames before its first to `right` frames behind its
+ * last: those of the keys that take the chunk's time. */
 #ifndef RILL_PULSE_BANDS_H
 #define RILL_PULSE_BANDS_H
 #include "pulse/pulser.h"
@@ -32,8 +32,14 @@ static inline int64_t rates_keys(const struct rates *r, int64_t queries)
     return queries / r->queries * r->keys;
 }
 
+/* What one query sees, from its own key; low > high: nothing. */
+struct reach {
+    int64_t low, high;
+};
+
 struct band {
     int64_t chunk, left, right; /* of queries; of keys */
+    const struct reach *at;     /* per query of a chunk; NULL: left and right hold for each */
     bool ragged;                /* a mask does not repeat from chunk to chunk */
     bool costly; /* the masks of the graph are too many and too large to be looked at */
     double deep; /* what is low outside is at least so low (-deep or less), or so high */
@@ -64,10 +70,20 @@ struct band band_of(const struct pulser *p, uint32_t src_wire, enum shows what, 
 /* Whether that surely holds where a query meets the key of its own frame: not low is at least
  * -SEEN there, not high at most SEEN. Scores are taken for numbers of usual size. */
 bool band_diagonal(const struct pulser *p, uint32_t src_wire, enum shows what, int query, int key);
-struct band band_union(const struct band *a, const struct band *b);
+struct band band_union(const struct pulser *p, const struct band *a, const struct band *b);
 bool band_bounded(const struct band *b);
-/* Whether all that b shows lies in the band `outer`. */
 bool band_inside(const struct band *b, const struct band *outer);
+
+/* The keys that whole chunks of queries see which begin with that query of a chunk of the mask,
+ * from `left` frames before the first to `right` behind the last; none of them: both -BAND_ALL.
+ * chunk and phase are whole steps of r. */
+struct key_span {
+    int64_t left, right;
+};
+struct key_span band_span(const struct band *b, const struct rates *r, int64_t chunk,
+                          int64_t phase);
+/* How many keys before its own a query sees at most, and behind it. */
+struct key_span band_reach(const struct band *b);
 
 /* What bands were found; lives in a. */
 struct bands *bands_new(const struct graph *g, struct arena *a);

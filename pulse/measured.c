@@ -219,28 +219,49 @@ static bool query_sees(const struct positions *ps, const struct position *at, en
     return true;
 }
 
-/* What the queries of a chunk see; false where the mask has no value, or costs too much. */
+/* What the queries of a chunk see: all of them, and each, from the chunk's first key on. False
+ * where the mask has no value, or costs too much. */
 static bool chunk_sees(struct measures *m, const struct measure *of, const struct positions *ps,
-                       int64_t c, int64_t reach, struct seen *seen, bool *ret_costly)
+                       int64_t c, int64_t reach, struct seen *seen, struct reach *at,
+                       bool *ret_costly)
 {
     const struct dim *last = NULL;
     int64_t first = FAR / c * c;
     *ret_costly = false;
     for (int64_t i = 0; i < c; i++) {
+        struct seen own = { INT64_MAX, INT64_MIN, INFINITY };
         if (!may_spend(m, SUBSTITUTION, of->at->e)) {
             *ret_costly = true;
             return false;
         }
         const struct position row = position_row(ps, of->at, of->query, first + i);
-        if (row.e == last)
+        if (row.e == last) {
+            at[i] = at[i - 1];
             continue;
+        }
         last = row.e;
         *ret_costly = !may_spend(m, 2 * reach, row.e);
         if (*ret_costly ||
-            !query_sees(ps, &row, of->what, of->key, rates_keys(&of->rates, first), reach, seen))
+            !query_sees(ps, &row, of->what, of->key, rates_keys(&of->rates, first), reach, &own))
             return false;
+        at[i] = (struct reach) { own.low, own.high };
+        seen->low = smaller(seen->low, own.low);
+        seen->high = larger(seen->high, own.high);
+        seen->deep = fmin(seen->deep, own.deep);
     }
     return true;
+}
+
+/* From each query's own key; without a bound where the chunk is. */
+static void reaches_settle(struct reach *at, int64_t c, const struct rates *r,
+                           const struct seen *seen)
+{
+    for (int64_t i = 0; i < c; i++) {
+        const int64_t own = i * r->keys / r->queries;
+        const bool none = at[i].low > at[i].high;
+        at[i].low = none ? BAND_ALL : seen->low <= -CONTEXT_MAX ? -BAND_ALL : at[i].low - own;
+        at[i].high = none ? -BAND_ALL : seen->high >= CONTEXT_MAX ? BAND_ALL : at[i].high - own;
+    }
 }
 
 static struct band looked_at(struct measures *m, const struct measure *of,
@@ -256,14 +277,17 @@ static struct band looked_at(struct measures *m, const struct measure *of,
     unknown.ragged = !unknown.costly;
     if (c < 0 || c > CHUNK_MAX || reach > REACH_MAX)
         return unknown;
-    if (!chunk_sees(m, of, ps, c, reach, &seen, &unknown.costly)) {
+    struct reach *at = arena_array(m->arena, struct reach, c);
+    if (!at || !chunk_sees(m, of, ps, c, reach, &seen, at, &unknown.costly)) {
         unknown.ragged = !unknown.costly;
         return unknown;
     }
     nothing.deep = seen.deep;
     if (seen.low > seen.high)
         return nothing;
+    reaches_settle(at, c, &of->rates, &seen);
     return (struct band) { .chunk = c,
+                           .at = at,
                            .left = seen.low <= -CONTEXT_MAX ? BAND_ALL : -seen.low,
                            .right = seen.high >= CONTEXT_MAX ? BAND_ALL : seen.high - (keys - 1),
                            .deep = seen.deep };

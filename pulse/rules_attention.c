@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Attention along time whose masks are functions of positions.
  *
- * Scores [.., i, .., j] of which a section's sums see, for each chunk of queries, only keys from
- * `left` frames before the chunk to `right` frames behind it become [.., pulse, left + pulse +
- * right] per run: the keys are a history, the queries wait for the keys behind them. A run holds
- * whole chunks. Column c of a run stands for the key c - left frames from the run's first query.
+ * Scores [.., i, .., j] of which a section's sums see, for the queries of a run, only keys from
+ * `left` frames before the first to `right` frames behind the last become [.., pulse, left + pulse
+ * + right] per run: the keys are a history, the queries wait for the keys behind them. A run holds
+ * as many queries as whole chunks of the mask have, and begins where in a chunk the delay puts it:
+ * where the queries wait least. Column c of a run stands for the key c - left frames from the run's
+ * first query.
  * Ops between the products and the sums are the same on those parts; what depends on positions is
  * made for them (places.h). */
 #include "engine/ops/attrs.h"
@@ -12,6 +14,7 @@
 #include "engine/ops/einsum.h"
 #include "pulse/attention_refusal.h"
 #include "pulse/axes.h"
+#include "pulse/ints.h"
 #include "pulse/places.h"
 #include "pulse/positions.h"
 #include "pulse/rules.h"
@@ -89,23 +92,9 @@ static rill_status operand_of(const struct pulser *p, const struct node *n, unsi
     return RILL_OK;
 }
 
-/* Keys are counted from the first query of their run, so scores are delayed by whole runs; a first
- * delay is whole chunks. */
 static int64_t round_up(int64_t x, int64_t by)
 {
     return (x + by - 1) / by * by;
-}
-
-/* Of scores that begin here. All of a section differ by whole runs. */
-static int64_t first_delay(struct section *of, const struct scores *s, int64_t least)
-{
-    int64_t first = of->delay >= 0 ? of->delay : round_up(least, s->chunk);
-    of->delay = first;
-    while (first < least)
-        first += s->pulse;
-    while (first - s->pulse >= least)
-        first -= s->pulse;
-    return first;
 }
 
 #define RATES_OFF "queries and keys meet at other rates than those that their lengths have"
@@ -144,15 +133,88 @@ static int64_t queries_for(const struct scores *s, int64_t keys)
     return (keys + s->rates.keys - 1) / s->rates.keys * s->rates.queries;
 }
 
-/* The delay of the scores, by all operands; not before `least`. */
-static rill_status scores_time(struct pulser *p, const struct node *n, struct section *of,
-                               struct operand *o, int64_t least, struct scores *s)
+/* ---- how late they are ---- */
+
+/* The query of a chunk that a run begins with. */
+static int64_t phase_of(const struct scores *s)
 {
-    int64_t scores = -1;
-    TRY(scores_like(p, n, o, s));
-    TRY(pulser_want_multiple(p, n, &s->like, s->chunk, "the chunks of its mask"));
-    s->pulse = s->like.pulse;
-    s->keys = rates_keys(&s->rates, s->pulse);
+    return (s->chunk - s->delay % s->chunk) % s->chunk;
+}
+
+static void window_set(const struct band *b, struct scores *s)
+{
+    const struct key_span at = band_span(b, &s->rates, s->chunk, phase_of(s));
+    s->left = larger(at.left, 0);
+    s->right = larger(at.right, 0);
+}
+
+/* What scores wait for. */
+struct wait {
+    int64_t queries, keys; /* their delays, of the latest; keys -1: there are none */
+    int64_t scores;        /* of the latest that come in; -1: none does */
+    int64_t values;        /* of what sums put beside them; -1: none is known yet */
+};
+
+static int64_t wait_least(const struct scores *s, const struct wait *of, int64_t keys)
+{
+    return keys < 0 ? of->queries : larger(of->queries, queries_for(s, keys + s->right));
+}
+
+/* Of scores that begin a section: the least. At whole chunks they wait for the keys of chunks at
+ * most, so that the search ends there. */
+static void delay_find(const struct band *b, const struct wait *of, struct scores *s)
+{
+    const int64_t keys = larger(of->keys, of->values);
+    s->delay = round_up(larger(of->queries, queries_for(s, larger(keys, 0))), s->rates.queries);
+    window_set(b, s);
+    while (s->delay < wait_least(s, of, keys)) {
+        s->delay += s->rates.queries;
+        window_set(b, s);
+    }
+}
+
+/* Keys are counted from the first query of their run, so all scores of a section differ by whole
+ * runs. */
+static void delay_set(struct section *of, const struct wait *w, struct scores *s)
+{
+    s->delay = w->scores >= 0 ? w->scores : of->delay;
+    if (s->delay < 0) {
+        delay_find(&of->band, w, s);
+        of->delay = s->delay;
+        return;
+    }
+    window_set(&of->band, s);
+    const int64_t least = wait_least(s, w, w->keys);
+    if (s->delay < least)
+        s->delay += round_up(least - s->delay, s->pulse);
+    while (w->scores < 0 && s->delay - s->pulse >= least)
+        s->delay -= s->pulse;
+}
+
+/* The delay of values, and of all that sums of the section put beside its scores, as far as it is
+ * made. */
+static int64_t values_delay(const struct pulser *p, const struct section *of,
+                            const struct scores *s)
+{
+    int64_t y = -1;
+    int axis;
+    enum shows what;
+    for (uint32_t i = 0; i < p->src->n_nodes; i++) {
+        const struct node *n = &p->src->nodes[i];
+        for (unsigned k = 0; n->n_in == 2 && section_of_node(p, n) == of && k < 2; k++) {
+            const struct stream_fact *v = pulser_stream(p, n->in[1 - k]);
+            if (n->in[k] != WIRE_NONE && section_of(p, n->in[k]) == of && v && !v->keys &&
+                v->pulse == s->keys && sums_along(p, n, k, &axis, &what))
+                y = larger(y, v->delay);
+        }
+    }
+    return y;
+}
+
+/* Streams that come in, as the scores wait for them. */
+static rill_status operands_wait(struct pulser *p, const struct node *n, struct operand *o,
+                                 struct scores *s, struct wait *w)
+{
     for (unsigned i = 0; i < n->n_in; i++) {
         const bool keys = o[i].part == PART_KEYS;
         if (o[i].part < PART_SCORES)
@@ -162,15 +224,26 @@ static rill_status scores_time(struct pulser *p, const struct node *n, struct se
             return scores_refuse(p, n, RATES_OFF);
         if (keys)
             TRY(flow_resolve(p, n, &o[i].flow));
-        int64_t needs = keys ? queries_for(s, f->delay + s->right) : f->delay;
-        least = needs > least ? needs : least;
-        if (o[i].part == PART_SCORES)
-            scores = f->delay > scores ? f->delay : scores;
+        int64_t *of = keys ? &w->keys : o[i].part == PART_SCORES ? &w->scores : &w->queries;
+        *of = larger(*of, f->delay);
     }
-    if (scores >= 0)
-        s->delay = scores + (least > scores ? round_up(least - scores, s->pulse) : 0);
-    else
-        s->delay = first_delay(of, s, least);
+    return RILL_OK;
+}
+
+/* The delay and window of the scores, by all operands. keys: the delay of keys that are none of
+ * them; -1: there are none. */
+static rill_status scores_time(struct pulser *p, const struct node *n, struct section *of,
+                               struct operand *o, int64_t keys, struct scores *s)
+{
+    struct wait w = { .keys = keys, .scores = -1, .values = -1 };
+    TRY(scores_like(p, n, o, s));
+    TRY(pulser_want_multiple(p, n, &s->like, s->chunk, "the chunks of its mask"));
+    s->pulse = s->like.pulse;
+    s->keys = rates_keys(&s->rates, s->pulse);
+    TRY(operands_wait(p, n, o, s, &w));
+    if (of->delay < 0)
+        w.values = values_delay(p, of, s);
+    delay_set(of, &w, s);
     return RILL_OK;
 }
 
@@ -206,7 +279,7 @@ static rill_status operand_emit(struct pulser *p, const struct node *n, const st
     case PART_STATIC: return RILL_OK;
     case PART_PLACES: {
         const struct positions *ps = p->positions;
-        int64_t first = FAR / s->chunk * s->chunk;
+        int64_t first = FAR / s->chunk * s->chunk + phase_of(s);
         const struct places at = { .axis = { o->query, o->key },
                                    .at = { ps->place[0], ps->place[1] },
                                    .first = { first, rates_keys(&s->rates, first) - s->left },
@@ -271,13 +344,23 @@ static rill_status hide_outside(struct pulser *p, const struct node *n, const st
                               : pulser_emit_op(p, OP_WHERE, n->name, NULL, 0, in, 3, wire);
 }
 
+/* Whether all that b shows of wire w lies in the window. */
+static bool shows_within(const struct pulser *p, uint32_t w, const struct band *b,
+                         const struct stream_fact *s)
+{
+    const struct rates r = rates_of(p, w, s->axis, s->key_axis);
+    const int64_t phase = (s->chunk - s->delay % s->chunk) % s->chunk;
+    if (s->chunk % b->chunk || b->ragged || phase % r.queries)
+        return false;
+    const struct key_span at = band_span(b, &r, s->chunk, phase);
+    return at.left <= s->left && at.right <= s->keys - s->key_pulse - s->left;
+}
+
 /* Marks what is hidden behind the node, and hides keys outside the sequence where its operands did
  * not. */
 static rill_status scores_settle(struct pulser *p, const struct node *n, const struct operand *o,
                                  struct stream_fact *s, uint32_t *wire)
 {
-    const struct band window = { s->chunk, s->left, s->keys - s->key_pulse - s->left,
-                                 false,    false,   0 };
     uint32_t w = n->out[0];
     static const enum op_id weigh[] = { OP_SOFTMAX, OP_EXP, OP_SIGMOID };
     bool turns = node_is_among(n, weigh, sizeof weigh / sizeof *weigh), settled = false,
@@ -286,8 +369,8 @@ static rill_status scores_settle(struct pulser *p, const struct node *n, const s
         return RILL_OK;
     const struct band zero = band_of(p, w, SHOWS_TRUE, s->axis, s->key_axis),
                       low = band_of(p, w, SHOWS_HIGH, s->axis, s->key_axis);
-    s->weights = band_inside(&zero, &window);
-    s->masked = !s->weights && band_inside(&low, &window);
+    s->weights = shows_within(p, w, &zero, s);
+    s->masked = !s->weights && shows_within(p, w, &low, s);
     if (!s->weights && !s->masked)
         return RILL_OK;
     for (unsigned i = 0; i < n->n_in; i++) {
@@ -385,9 +468,11 @@ static rill_status scores_shift(struct pulser *p, const struct node *n, struct s
     if (!flow_of(p, queries, &o.flow) || key != query + 1 || s->rates.queries != s->rates.keys)
         return stuck_refuse(p, n);
     o.w = queries;
-    TRY(scores_time(p, &one, of, &o, o.flow.sf.delay + s->right, s));
+    TRY(scores_time(p, &one, of, &o, o.flow.sf.delay, s));
     TRY(operand_emit(p, &one, &o, s, &q));
-    TRY(shift_emit(p, shift, q, &(struct shift_window) { s->pulse, s->left, s->right, s->chunk },
+    const struct key_span seen = band_reach(&of->band);
+    TRY(shift_emit(p, shift, q,
+                   &(struct shift_window) { s->pulse, s->left, s->right, seen.left, seen.right },
                    &out));
     const struct stream_fact sf = scores_fact(s, query, key);
     return window_fits(p, out, &sf) ? pulser_bind(p, n, 0, out, &sf) : stuck_refuse(p, n);
@@ -397,10 +482,7 @@ static rill_status scores_node(struct pulser *p, const struct node *n, struct se
 {
     struct operand *o = arena_array(p->arena, struct operand, n->n_in + 1);
     uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 2), out, w = n->out[0];
-    const struct band *b = &of->band;
-    struct scores s = { .left = b->left > 0 ? b->left : 0,
-                        .right = b->right > 0 ? b->right : 0,
-                        .chunk = b->chunk };
+    struct scores s = { .chunk = of->band.chunk };
     int query = section_query(p, w), key = section_key(p, w);
     if (!o || !in)
         return pulser_no_memory(p);
@@ -412,7 +494,7 @@ static rill_status scores_node(struct pulser *p, const struct node *n, struct se
         return scores_shift(p, n, of, shift_of(p, w), &s);
     for (unsigned i = 0; i < n->n_in; i++)
         TRY(operand_of(p, n, i, query, key, &o[i]));
-    TRY(scores_time(p, n, of, o, 0, &s));
+    TRY(scores_time(p, n, of, o, -1, &s));
     for (unsigned i = 0; i < n->n_in; i++)
         TRY(operand_emit(p, n, &o[i], &s, &in[i]));
     struct stream_fact sf = scores_fact(&s, query, key);
@@ -476,6 +558,7 @@ static rill_status sum_places(struct pulser *p, const struct node *n, unsigned i
         return RILL_OK;
     const struct scores all = { .pulse = s.pulse,
                                 .chunk = s.chunk,
+                                .delay = s.delay,
                                 .keys = s.key_pulse,
                                 .left = s.left,
                                 .right = s.keys - s.left - s.key_pulse,
@@ -541,8 +624,6 @@ static rill_status places_flow(struct pulser *p, const struct node *n, unsigned 
                        "positions alone show frames without a bound, or not alike from chunk to "
                        "chunk of at most 512",
                        key, i);
-    s.left = b.left > 0 ? b.left : 0;
-    s.right = b.right > 0 ? b.right : 0;
     s.chunk = b.chunk;
     struct flow f = { .wire = WIRE_NONE };
     s.rates = rates_of(p, w, query, key);
@@ -559,7 +640,7 @@ static rill_status places_flow(struct pulser *p, const struct node *n, unsigned 
     s.like = f.sf;
     s.pulse = f.sf.pulse;
     s.keys = rates_keys(&s.rates, s.pulse);
-    s.delay = round_up(queries_for(&s, f.sf.delay + s.right), s.chunk);
+    delay_find(&b, &(struct wait) { .keys = f.sf.delay, .values = -1 }, &s);
     const struct operand o = { .part = PART_PLACES, .w = w, .query = query, .key = key };
     TRY(operand_emit(p, n, &o, &s, &ret->wire));
     ret->sf = scores_fact(&s, query, key);

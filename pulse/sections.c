@@ -357,13 +357,18 @@ static bool largest_beside(const struct pulser *p, const struct node *n)
 }
 
 /* Where all keys of a query are hidden, hidden keys count unless they are -inf: those of the whole
- * sequence. */
+ * sequence. ret_band: grows by the keys that are not. */
 static bool sees_blindly(const struct pulser *p, uint32_t w, int query, int key,
-                         const struct band *high)
+                         const struct band *high, struct band *ret_band)
 {
     const struct band some = band_of(p, w, SHOWS_SOME, query, key);
     bool itself = band_diagonal(p, w, SHOWS_HIGH, query, key) && keys_enough(p, w, query, key);
-    return !itself && !band_inside(&some, high);
+    if (itself || band_inside(&some, high))
+        return false;
+    if (!band_bounded(&some) || some.ragged)
+        return true;
+    *ret_band = band_union(p, ret_band, &some);
+    return false;
 }
 
 static void sums_find(const struct pulser *p, struct sections *s, const struct node *n)
@@ -380,11 +385,11 @@ static void sums_find(const struct pulser *p, struct sections *s, const struct n
             continue;
         }
         struct band b = band_of(p, n->in[i], what, other_axis(p, n->in[i], axis), axis);
-        of->band = of->any ? band_union(&of->band, &b) : b;
+        of->band = of->any ? band_union(p, &of->band, &b) : b;
         of->any = true;
-        if (!of->blind && what == SHOWS_HIGH && band_bounded(&b) &&
-            sees_blindly(p, n->in[i], other_axis(p, n->in[i], axis), axis, &b) &&
-            !hidden_again(p, n) && !largest_beside(p, n))
+        if (!of->blind && what == SHOWS_HIGH && band_bounded(&b) && !hidden_again(p, n) &&
+            !largest_beside(p, n) &&
+            sees_blindly(p, n->in[i], other_axis(p, n->in[i], axis), axis, &b, &of->band))
             of->blind = n;
         if (!of->sums && (!band_bounded(&b) || b.ragged))
             of->sums = n;

@@ -400,8 +400,7 @@ static rill_status shift_check(struct pulser *p, const struct shift *of,
 {
     struct shift s = *of;
     const struct node *end = s.node[s.n - 1];
-    int64_t before = w->left + w->chunk - 1, after = w->right + w->chunk - 1,
-            rows = larger(before, after) + 2;
+    const int64_t before = w->before, after = w->after, rows = larger(before, after) + 2;
     bool known = shift_widen(p, &s, rows);
     if (*s.left < 0)
         return tried_refuse(p, end);
@@ -440,7 +439,8 @@ rill_status shift_emit(struct pulser *p, const struct shift *s, uint32_t queries
                                .at = { dim_add(ps->dims, rows, place), NULL },
                                .first = { first, 0 },
                                .count = { width, 0 },
-                               .unseen = w->pulse - w->chunk };
+                               .unseen = smaller(w->left - w->before, w->right - w->after) +
+                                   w->pulse - 1 };
     TRY(places_emit(p, n, table, &at, &in[s->table]));
     in[1 - s->table] = queries;
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, ret, 1));

@@ -34,9 +34,9 @@ rill_status shifts_find(struct pulser *p);
 const struct shift *shift_of(const struct pulser *p, uint32_t src_wire); /* NULL: none ends there */
 
 /* The scores of `pulse` queries and the keys from `left` frames before the first to `right` behind
- * the last, in chunks that see the same keys. */
+ * the last, of which each sees those from `before` frames before its own to `after` behind it. */
 struct shift_window {
-    int64_t pulse, left, right, chunk;
+    int64_t pulse, left, right, before, after;
 };
 rill_status shift_emit(struct pulser *p, const struct shift *s, uint32_t queries,
                        const struct shift_window *w, uint32_t *ret);

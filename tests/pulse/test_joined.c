@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* Attention under masks of chunks joined with bands: a stream is the whole run, and as late as the
+ * frames that each query sees make it. */
+#include "tests/pulse/oracle.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { WIDTH = 3 };
+
+/* A query sees `back` chunks before its own and `ahead` behind it, of those the keys from `left`
+ * frames before it to `right` behind it. */
+struct joint {
+    int64_t chunk, back, ahead, left, right;
+    enum { AND, MUL, NESTED, ADDED, CHAINED } join;
+    int64_t look; /* frames that keys and values see ahead */
+    bool late;    /* only the values do */
+};
+
+static bool sees(const struct joint *t, int64_t i, int64_t j)
+{
+    const int64_t chunks = i / t->chunk - j / t->chunk;
+    return chunks >= -t->ahead && chunks <= t->back && i - j <= t->left && i - j >= -t->right;
+}
+
+/* The newest input frame that query i depends on. */
+static int64_t newest(const struct joint *t, int64_t i)
+{
+    int64_t j = i + t->right;
+    while (!sees(t, i, j))
+        j--;
+    return j + t->look;
+}
+
+static bool is_enough(const struct joint *t, int64_t pulse, int64_t delay)
+{
+    const int64_t first = 100 * pulse * t->chunk;
+    for (int64_t i = first; i < first + pulse * t->chunk; i++)
+        if ((i + delay) / pulse < newest(t, i) / pulse)
+            return false;
+    return true;
+}
+
+static int64_t least_delay(const struct joint *t, int64_t pulse)
+{
+    int64_t d = 0;
+    while (!is_enough(t, pulse, d))
+        d++;
+    return d;
+}
+
+static uint32_t between(struct gb *b, uint32_t x, int64_t least, int64_t most)
+{
+    return GB(b, "And", "", GB(b, "GreaterOrEqual", "", x, gb_int(b, least)),
+              GB(b, "LessOrEqual", "", x, gb_int(b, most)));
+}
+
+static uint32_t masked(struct gb *b, const struct joint *t, uint32_t s, uint32_t one,
+                       uint32_t other)
+{
+    const uint32_t never = gb_scalar(b, -INFINITY), zero = gb_scalar(b, 0);
+    switch (t->join) {
+    case AND: return GB(b, "Where", "", GB(b, "And", "", one, other), s, never);
+    case MUL:
+        one = GB(b, "Mul", "", GB(b, "Cast", "to=1", one), GB(b, "Cast", "to=1", other));
+        return GB(b, "Where", "", GB(b, "Greater", "", one, zero), s, never);
+    case NESTED: return GB(b, "Where", "", one, GB(b, "Where", "", other, s, never), never);
+    case ADDED: s = GB(b, "Add", "", s, GB(b, "Where", "", one, zero, never)); break;
+    case CHAINED: s = GB(b, "Where", "", one, s, never); break;
+    }
+    return GB(b, "Add", "", s, GB(b, "Where", "", other, zero, never));
+}
+
+static uint32_t ahead(struct gb *b, uint32_t x, int64_t frames)
+{
+    x = GB(b, "Conv", gb_printf(b, "pads=%d,%d", (int) frames, (int) frames),
+           gb_transpose(b, x, "0,2,1"), gb_weights(b, 3, WIDTH, WIDTH, (int) (2 * frames + 1)));
+    return gb_transpose(b, x, "0,2,1");
+}
+
+static void recipe(struct gb *b, const void *ctx)
+{
+    const struct joint *t = ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    const uint32_t length = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 1)),
+                   at = GB(b, "Range", "", gb_int(b, 0), length, gb_int(b, 1)),
+                   of = GB(b, "Div", "", at, gb_int(b, t->chunk));
+    const uint32_t queries = gb_ints(b, 1), keys = gb_ints(b, 0);
+    const uint32_t chunks = GB(b, "Sub", "", GB(b, "Unsqueeze", "", of, queries),
+                               GB(b, "Unsqueeze", "", of, keys)),
+                   frames = GB(b, "Sub", "", GB(b, "Unsqueeze", "", at, queries),
+                               GB(b, "Unsqueeze", "", at, keys));
+    const uint32_t v = ahead(b, x, t->look), k = t->late ? x : v;
+    const uint32_t s = GB(b, "MatMul", "", GB(b, "MatMul", "", x, gb_weights(b, 2, WIDTH, WIDTH)),
+                          gb_transpose(b, k, "0,2,1"));
+    const uint32_t m = masked(b, t, s, between(b, chunks, -t->ahead, t->back),
+                              between(b, frames, -t->right, t->left));
+    gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", m), v));
+}
+
+static void joint_test(const struct joint *t)
+{
+    static const int64_t lengths[] = { 1, 3, 4, 9, 30, -1 };
+    char name[120];
+    snprintf(name, sizeof name, "chunks of %d, %d back, %d ahead, from -%d to %d, join %d, look %d",
+             (int) t->chunk, (int) t->back, (int) t->ahead, (int) t->left, (int) t->right,
+             (int) t->join, (int) t->look);
+    for (int64_t k = 1; k <= 3; k++) {
+        const int64_t pulse = k * t->chunk, pulses[] = { pulse, -1 };
+        struct oracle o = { .seed = 1 };
+        const bool opens =
+            oracle_open(&o, recipe, t, NULL) == LAW_HOLDS && oracle_pulse(&o, pulse) == LAW_HOLDS;
+        oracle_check(opens, "%s: %s", name, o.err.text);
+        const int64_t late = opens ? o.plan->pgraph.outputs[0].delay : 0,
+                      least = least_delay(t, pulse);
+        oracle_check(late == least, "%s: %lld late at pulse %lld, not %lld", name, (long long) late,
+                     (long long) pulse, (long long) least);
+        if (opens)
+            oracle_laws(&o, name, pulses, lengths);
+        oracle_close(&o);
+    }
+}
+
+int main(void)
+{
+    static const struct joint list[] = {
+        { 4, 0, 0, 99, 0, AND, 1, false },     { 4, 1, 0, 99, 0, MUL, 1, false },
+        { 4, 1, 1, 6, 1, NESTED, 0, false },   { 4, 1, 1, 6, 1, ADDED, 2, false },
+        { 4, 2, 1, 99, 2, CHAINED, 1, false }, { 4, 1, 0, 3, 2, AND, 1, false },
+        { 4, 1, 0, 3, 2, NESTED, 2, true },    { 6, 1, 0, 99, 1, NESTED, 0, false },
+        { 6, 1, 1, 5, 3, ADDED, 1, true },     { 8, 0, 1, 99, 0, CHAINED, 3, false },
+        { 3, 2, 2, 7, 4, NESTED, 1, false },   { 5, 1, 0, 99, 99, AND, 1, false },
+        { 5, 1, 1, 99, 99, NESTED, 2, false },
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        joint_test(&list[i]);
+    return oracle_end();
+}
