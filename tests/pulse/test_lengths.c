@@ -178,9 +178,37 @@ static void test_long_sizes(void)
     oracle_close(&o);
 }
 
+/* Zeros in front of sequences that are shorter than five. */
+static void at_least_five(struct gb *b, const void *ctx)
+{
+    uint32_t t, x = input(b, &t);
+    (void) ctx;
+    const uint32_t lacks = GB(b, "Max", "", gb_ints(b, 0), GB(b, "Sub", "", gb_ints(b, 5), t));
+    const uint32_t sizes = GB(b, "Concat", "axis=0", gb_ints(b, 1), lacks);
+    gb_output(b, GB(b, "Concat", "axis=1", GB(b, "ConstantOfShape", "", sizes), x));
+}
+
+/* The refusal of a length that grows evenly from a least one on says which, and what streams. */
+static void test_even_from(void)
+{
+    static const int64_t pulses[] = { 1, 3, 8, -1 }, lengths[] = { 5, 6, 17, 30, -1 };
+    struct oracle o = { .seed = 1 };
+    enum verdict v = oracle_open(&o, at_least_five, NULL, NULL);
+    v = v == LAW_HOLDS ? oracle_pulse(&o, 1) : v;
+    oracle_check(v == LAW_REFUSED && strstr(o.err.text, "(ConstantOfShape)") &&
+                     strstr(o.err.text, "grows evenly with the stream from S = 5 on only") &&
+                     strstr(o.err.text, "--assert \"S >= 5\" leaves shorter ones out"),
+                 "%s", o.err.text);
+    oracle_close(&o);
+    oracle_check(oracle_open(&o, at_least_five, NULL, "S>=5") == LAW_HOLDS, "%s", o.err.text);
+    oracle_laws(&o, "at least five", pulses, lengths);
+    oracle_close(&o);
+}
+
 int main(void)
 {
     test_long_sizes();
+    test_even_from();
     static const int pulses[] = { 4000, -1 }, lengths[] = { 6, AT - 1, AT, AT + 2, -1 };
     const struct oracle_trial trial = { pulses, lengths, .cuts = 1, .whole_least = 3 };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
