@@ -58,9 +58,14 @@ struct rates rates_of(const struct pulser *p, uint32_t w, int query, int key)
 
 static const struct band all = BAND_OF_ALL, none = BAND_OF_NONE;
 
-static bool shows_nothing(const struct band *b)
+static bool window_is_none(const struct band *b)
 {
     return b->left == -BAND_ALL && b->right == -BAND_ALL;
+}
+
+static bool shows_nothing(const struct band *b)
+{
+    return window_is_none(b) && b->first == 0;
 }
 
 bool band_bounded(const struct band *b)
@@ -78,7 +83,7 @@ bool band_inside(const struct band *b, const struct band *outer)
 {
     if (shows_nothing(b))
         return true;
-    bool inside = outer->chunk % b->chunk == 0 && !b->ragged;
+    bool inside = outer->chunk % b->chunk == 0 && !b->ragged && b->first <= outer->first;
     for (int64_t i = 0; inside && i < outer->chunk; i++) {
         const struct reach x = reach_at(b, i), y = reach_at(outer, i);
         inside = x.low > x.high || (x.low >= y.low && x.high <= y.high);
@@ -150,9 +155,11 @@ static bool reaches_join(const struct pulser *p, const struct band *a, const str
 
 struct band band_union(const struct pulser *p, const struct band *a, const struct band *b)
 {
-    struct band y = joined(a, b), other = shows_nothing(a) ? *b : *a;
+    struct band y = joined(a, b), other = window_is_none(a) ? *b : *a;
+    y.first = other.first = larger(a->first, b->first);
+    y.first_right = other.first_right = larger(a->first_right, b->first_right);
     other.deep = y.deep;
-    if (shows_nothing(a) || shows_nothing(b))
+    if (window_is_none(a) || window_is_none(b))
         return other;
     y.left = larger(a->left, b->left);
     y.right = larger(a->right, b->right);
@@ -162,8 +169,10 @@ struct band band_union(const struct pulser *p, const struct band *a, const struc
 static struct band intersection(const struct pulser *p, const struct band *a, const struct band *b)
 {
     struct band y = joined(a, b), nothing = none;
+    y.first = nothing.first = smaller(a->first, b->first);
+    y.first_right = nothing.first_right = smaller(a->first_right, b->first_right);
     nothing.deep = y.deep;
-    if (shows_nothing(a) || shows_nothing(b))
+    if (window_is_none(a) || window_is_none(b))
         return nothing;
     y.left = smaller(a->left, b->left);
     y.right = smaller(a->right, b->right);

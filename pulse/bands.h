@@ -13,6 +13,7 @@
     (INT64_MAX / 4) /* of left and right: no bound; both -BAND_ALL: nothing is seen                \
                      */
 #define CHUNK_MAX 512
+#define FIRST_MAX 64        /* keys at the begin that a mask may show beside its window */
 #define CONTEXT_MAX 2048    /* frames that a mask is looked at to both sides */
 #define HIDES (-1e4)        /* a score at or below which softmax gives 0 */
 #define HIDES_CHOSEN (-1e3) /* the same of a number that no score is added to */
@@ -39,6 +40,8 @@ struct reach {
 
 struct band {
     int64_t chunk, left, right; /* of queries; of keys */
+    int64_t first;              /* of the sequence, so many keys may be seen beside those, */
+    int64_t first_right;        /* up to so many frames behind a query's own key */
     const struct reach *at;     /* per query of a chunk; NULL: left and right hold for each */
     bool ragged;                /* a mask does not repeat from chunk to chunk */
     bool costly; /* the masks of the graph are too many and too large to be looked at */
@@ -46,7 +49,8 @@ struct band {
 };
 #define BAND_OF_ALL                                                                                \
     {                                                                                              \
-        .chunk = 1, .left = BAND_ALL, .right = BAND_ALL, .deep = INFINITY                          \
+        .chunk = 1, .left = BAND_ALL, .right = BAND_ALL, .first = BAND_ALL,                        \
+        .first_right = BAND_ALL, .deep = INFINITY                                                  \
     }
 #define BAND_OF_NONE                                                                               \
     {                                                                                              \

@@ -170,19 +170,83 @@ static struct known *known_of(struct measures *m, const struct measure *of)
 
 /* The least number of queries after which a mask repeats: with what its quotients do, in whole
  * steps of both rates. More than CHUNK_MAX: none is known; -1: it costs too much. */
-static int64_t chunk_of(struct measures *m, const struct measure *of, const struct positions *ps)
+static int64_t chunk_of(struct measures *m, const struct measure *of, const struct position *at,
+                        const struct positions *ps)
 {
     const int64_t step = of->rates.queries;
-    int64_t period = expression_period(of->at->e), c = step;
+    int64_t period = expression_period(at->e), c = step;
     for (; c <= CHUNK_MAX; c += step) {
         if (period % (c / step) && period % c)
             continue;
-        if (!may_spend(m, SUBSTITUTION, of->at->e))
+        if (!may_spend(m, SUBSTITUTION, at->e))
             return -1;
-        if (position_repeats(ps, of->at, of->query, of->key, c, rates_keys(&of->rates, c)))
+        if (position_repeats(ps, at, of->query, of->key, c, rates_keys(&of->rates, c)))
             break;
     }
     return c;
+}
+
+/* Behind so many first keys, which all queries behind them see, or do not, a mask repeats. */
+struct steady {
+    int64_t chunk, first;
+};
+
+/* Up to which of the first keys a query far behind meets something else than further on; more than
+ * FIRST_MAX: at none there. */
+static int64_t first_of(const struct measure *of, const struct positions *ps)
+{
+    const struct position row = position_row(ps, of->at, of->query, FAR);
+    double v, far;
+    int64_t first = 0;
+    if (!position_value(ps, &row, of->key, FAR / 2, &far))
+        return FIRST_MAX + 1;
+    for (int64_t k = 0; k <= FIRST_MAX; k++) {
+        if (!position_value(ps, &row, of->key, k, &v))
+            return FIRST_MAX + 1;
+        first = v != far ? k + 1 : first;
+    }
+    return first;
+}
+
+/* Whether query i < first sees behind the first keys what the steady mask shows. */
+static bool begins_so(const struct measure *of, const struct positions *ps, const struct steady *s,
+                      int64_t i, int64_t reach)
+{
+    const int64_t later = FAR / s->chunk * s->chunk;
+    const struct position row = position_row(ps, of->at, of->query, i),
+                          far = position_row(ps, of->at, of->query, later + i);
+    double v, w;
+    for (int64_t k = s->first; k < reach; k++)
+        if (!position_value(ps, &row, of->key, k, &v) ||
+            !position_value(ps, &far, of->key, later + k, &w) || v != w)
+            return false;
+    return true;
+}
+
+static struct steady steady_of(struct measures *m, const struct measure *of,
+                               const struct positions *ps)
+{
+    struct steady y = { chunk_of(m, of, of->at, ps), 0 };
+    const struct rates *r = &of->rates;
+    if (y.chunk <= CHUNK_MAX || r->queries != 1 || r->keys != 1)
+        return y;
+    const int64_t first = first_of(of, ps), reach = CONTEXT_MAX;
+    if (first < 1 || first > FIRST_MAX)
+        return y;
+    struct position at = *of->at;
+    at.e = positions_behind(ps, at.e, of->query, of->key, first);
+    struct steady found = { chunk_of(m, of, &at, ps), first };
+    if (found.chunk < 0)
+        y.chunk = -1;
+    if (found.chunk < 0 || found.chunk > CHUNK_MAX)
+        return y;
+    for (int64_t i = 0; i < first; i++) {
+        if (!may_spend(m, 2 * reach, of->at->e))
+            return (struct steady) { -1, 0 };
+        if (!begins_so(of, ps, &found, i, reach))
+            return y;
+    }
+    return found;
 }
 
 /* ---- bands ---- */
@@ -264,10 +328,31 @@ static void reaches_settle(struct reach *at, int64_t c, const struct rates *r,
     }
 }
 
+/* How many of the first keys, up to the last of them, queries see, and how far behind their own. */
+static bool first_look(const struct measure *of, const struct positions *ps, int64_t first,
+                       struct band *y, double *deep)
+{
+    double v;
+    for (int64_t i = 0; i <= first && first; i++) {
+        const struct position row = position_row(ps, of->at, of->query, i < first ? i : FAR);
+        for (int64_t k = 0; k < first; k++) {
+            if (!position_value(ps, &row, of->key, k, &v))
+                return false;
+            *deep = fmin(*deep, shows_depth(of->what, v));
+            if (!shows_number(of->what, v))
+                continue;
+            y->first = larger(y->first, k + 1);
+            y->first_right = i < first ? larger(y->first_right, k - i) : y->first_right;
+        }
+    }
+    return true;
+}
+
 static struct band looked_at(struct measures *m, const struct measure *of,
                              const struct positions *ps)
 {
-    int64_t c = chunk_of(m, of, ps), reach = expression_reach(of->at->e, 1);
+    const struct steady steady = steady_of(m, of, ps);
+    int64_t c = steady.chunk, reach = expression_reach(of->at->e, 1);
     struct seen seen = { INT64_MAX, INT64_MIN, INFINITY };
     struct band unknown = BAND_OF_ALL, nothing = BAND_OF_NONE;
     const int64_t keys = c > 0 ? rates_keys(&of->rates, c) : 0;
@@ -282,15 +367,20 @@ static struct band looked_at(struct measures *m, const struct measure *of,
         unknown.ragged = !unknown.costly;
         return unknown;
     }
+    if (!first_look(of, ps, steady.first, &nothing, &seen.deep))
+        return unknown;
     nothing.deep = seen.deep;
     if (seen.low > seen.high)
         return nothing;
     reaches_settle(at, c, &of->rates, &seen);
-    return (struct band) { .chunk = c,
-                           .at = at,
-                           .left = seen.low <= -CONTEXT_MAX ? BAND_ALL : -seen.low,
-                           .right = seen.high >= CONTEXT_MAX ? BAND_ALL : seen.high - (keys - 1),
-                           .deep = seen.deep };
+    struct band y = { .chunk = c,
+                      .at = at,
+                      .left = seen.low <= -CONTEXT_MAX ? BAND_ALL : -seen.low,
+                      .right = seen.high >= CONTEXT_MAX ? BAND_ALL : seen.high - (keys - 1),
+                      .first = seen.low <= -CONTEXT_MAX ? BAND_ALL : nothing.first,
+                      .deep = seen.deep };
+    y.first_right = larger(nothing.first_right, band_reach(&y).right);
+    return y;
 }
 
 struct band measured_band(struct measures *m, const struct measure *of, const struct positions *ps)
@@ -307,12 +397,12 @@ struct band measured_band(struct measures *m, const struct measure *of, const st
 
 /* ---- a query and the key of its own frame ---- */
 
-static bool diagonal_looked_at(struct measures *m, const struct measure *of,
-                               const struct positions *ps)
+/* Of the queries of a chunk from `first` on. */
+static bool own_seen(struct measures *m, const struct measure *of, const struct positions *ps,
+                     int64_t first, int64_t queries)
 {
-    int64_t c = chunk_of(m, of, ps), first = c > 0 ? FAR / c * c : 0;
     double v;
-    for (int64_t i = 0; c <= CHUNK_MAX && i < c; i++) {
+    for (int64_t i = 0; i < queries; i++) {
         if (!may_spend(m, SUBSTITUTION, of->at->e))
             return false;
         const struct position row = position_row(ps, of->at, of->query, first + i);
@@ -320,7 +410,15 @@ static bool diagonal_looked_at(struct measures *m, const struct measure *of,
         if (!position_value(ps, &row, of->key, own, &v) || !shows_surely(of->what, v))
             return false;
     }
-    return c > 0 && c <= CHUNK_MAX;
+    return true;
+}
+
+static bool diagonal_looked_at(struct measures *m, const struct measure *of,
+                               const struct positions *ps)
+{
+    const struct steady s = steady_of(m, of, ps);
+    return s.chunk > 0 && s.chunk <= CHUNK_MAX && own_seen(m, of, ps, 0, s.first) &&
+        own_seen(m, of, ps, FAR / s.chunk * s.chunk, s.chunk);
 }
 
 bool measured_diagonal(struct measures *m, const struct measure *of, const struct positions *ps)

@@ -156,12 +156,39 @@ static const struct dim *placed(const struct positions *ps, const struct dim *e,
     return e;
 }
 
-static bool placed_repeats(const struct positions *ps, const struct dim *e, const int64_t c[2])
+/* e where the places are coordinates, which are 0 or more, and so much further on. */
+static const struct dim *moved(const struct positions *ps, const struct dim *e,
+                               const struct places *at, bool later)
 {
-    const struct dim *later = e;
-    for (int k = 0; k < 2; k++)
-        later = dim_subst(ps->dims, later, ps->place[k], dim_add_int(ps->dims, ps->place[k], c[k]));
-    return later == e;
+    for (int k = 0; k < 2; k++) {
+        const int64_t by = at->from[k] + (later ? at->repeats[k] : 0);
+        if (at->axis[k] >= 0)
+            e = dim_subst(ps->dims, e, ps->place[k],
+                          dim_add_int(ps->dims, ps->axis[at->axis[k]], by));
+    }
+    return e;
+}
+
+/* Whether the first queries, before from[0], see behind the first keys what those further on do. */
+static bool begins_alike(const struct positions *ps, const struct dim *e, const struct places *at)
+{
+    const int64_t far = at->repeats[0] ? FAR / at->repeats[0] * at->repeats[0] : 0;
+    struct dims *ds = ps->dims;
+    int64_t v, w;
+    for (int64_t i = 0; at->from[1] && i < at->from[0]; i++) {
+        const struct dim *near = dim_subst(ds, e, ps->place[0], dim_int(ds, i)),
+                         *later = dim_subst(ds, e, ps->place[0], dim_int(ds, far + i));
+        for (int64_t k = at->from[1]; k < i + at->count[1]; k++)
+            if (!dim_eval(near, ps->place[1], k, &v) ||
+                !dim_eval(later, ps->place[1], far + k, &w) || v != w)
+                return false;
+    }
+    return true;
+}
+
+static bool placed_repeats(const struct positions *ps, const struct dim *e, const struct places *at)
+{
+    return moved(ps, e, at, true) == moved(ps, e, at, false) && begins_alike(ps, e, at);
 }
 
 static rill_status expression_emit(struct pulser *p, const struct node *n, uint32_t w,
@@ -174,7 +201,7 @@ static rill_status expression_emit(struct pulser *p, const struct node *n, uint3
     int64_t shape[RANK_MAX];
     if (!e)
         return places_refuse(p, n, w, "depends on the length of the whole sequence");
-    if (at->repeats[0] && !placed_repeats(ps, e, at->repeats))
+    if (at->repeats[0] && !placed_repeats(ps, e, at))
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: '%.80s', which positions make, does not repeat with the "
                        "%lld frames of a chunk that its masks have",

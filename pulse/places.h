@@ -19,6 +19,7 @@ struct places {
     int64_t unseen;     /* of so many first and last ones nobody looks at what they are */
     int steps;          /* nodes between who asks and the wire */
     int64_t repeats[2]; /* the same must stand where each value is so much larger; 0: need not */
+    int64_t from[2];    /* that from these values on; for the first queries, too */
 };
 
 /* Per wire of p->src, in p->arena: whether it is made. NULL: no memory. */

@@ -50,6 +50,15 @@ double position_number(const struct position *at, int64_t v);
 bool position_repeats(const struct positions *ps, const struct position *at, int axis_i, int axis_j,
                       int64_t along_i, int64_t along_j);
 
+/* e where both coordinates are so much larger. */
+static inline const struct dim *positions_behind(const struct positions *ps, const struct dim *e,
+                                                 int axis_i, int axis_j, int64_t more)
+{
+    struct dims *ds = ps->dims;
+    e = dim_subst(ds, e, ps->axis[axis_i], dim_add_int(ds, ps->axis[axis_i], more));
+    return dim_subst(ds, e, ps->axis[axis_j], dim_add_int(ds, ps->axis[axis_j], more));
+}
+
 /* An expression of the graph's scope in that of positions; NULL: it has symbols beside time. */
 const struct dim *positions_dim(const struct positions *ps, const struct dim *d,
                                 const struct dim *symbol);

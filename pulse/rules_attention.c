@@ -14,6 +14,7 @@
 #include "engine/ops/einsum.h"
 #include "pulse/attention_refusal.h"
 #include "pulse/axes.h"
+#include "pulse/first_keys.h"
 #include "pulse/ints.h"
 #include "pulse/places.h"
 #include "pulse/positions.h"
@@ -28,6 +29,7 @@
 struct scores {
     int64_t pulse, chunk, delay; /* of queries */
     int64_t keys, left, right;   /* a pulse of keys, and what is seen around it */
+    int64_t first;               /* keys of the sequence that are seen beside those */
     struct rates rates;
     bool any; /* `like` is set */
     struct stream_fact like;
@@ -145,7 +147,25 @@ static void window_set(const struct band *b, struct scores *s)
 {
     const struct key_span at = band_span(b, &s->rates, s->chunk, phase_of(s));
     s->left = larger(at.left, 0);
-    s->right = larger(at.right, 0);
+    s->right = larger(at.right, b->first ? larger(b->first_right, 0) : 0);
+    s->first = b->first;
+}
+
+static int64_t columns_of(const struct scores *s)
+{
+    return s->first + s->left + s->keys + s->right + first_slack(s->first);
+}
+
+static int64_t right_of(const struct stream_fact *s)
+{
+    return s->keys - s->first_keys - s->left - s->key_pulse - first_slack(s->first_keys);
+}
+
+/* Of scores that come `delay` of their queries late. */
+static struct first_window window_of(const struct scores *s)
+{
+    return (struct first_window) { s->first, s->left + s->keys + s->right, s->keys,
+                                   rates_keys(&s->rates, s->delay) + s->left };
 }
 
 /* What scores wait for. */
@@ -270,11 +290,23 @@ static rill_status spread_emit(struct pulser *p, uint32_t w, int64_t count, uint
     return pulser_emit_op(p, OP_EXPAND, n->name, NULL, 0, in, 2, wire);
 }
 
+/* So many frames later, as a window. */
+static rill_status keys_window(struct pulser *p, const struct node *n, struct flow *f,
+                               int64_t later, const struct first_window *at)
+{
+    const struct flow keys = *f;
+    TRY(flow_delay(p, n->name, f, later));
+    TRY(flow_history(p, n->name, f, at->frames - at->pulse + first_slack(at->first), NULL));
+    return first_keys_join(p, n, &keys, at, &f->wire);
+}
+
 static rill_status operand_emit(struct pulser *p, const struct node *n, const struct operand *o,
                                 const struct scores *s, uint32_t *ret)
 {
     *ret = o->w == WIRE_NONE ? WIRE_NONE : p->map[o->w];
     struct flow f = o->flow;
+    const struct first_window window = window_of(s);
+    const int64_t slack = first_slack(s->first);
     switch (o->part) {
     case PART_STATIC: return RILL_OK;
     case PART_PLACES: {
@@ -282,10 +314,13 @@ static rill_status operand_emit(struct pulser *p, const struct node *n, const st
         int64_t first = FAR / s->chunk * s->chunk + phase_of(s);
         const struct places at = { .axis = { o->query, o->key },
                                    .at = { ps->place[0], ps->place[1] },
-                                   .first = { first, rates_keys(&s->rates, first) - s->left },
-                                   .count = { s->pulse, s->left + s->keys + s->right },
-                                   .repeats = { s->chunk, rates_keys(&s->rates, s->chunk) } };
-        return places_emit(p, n, o->w, &at, ret);
+                                   .first = { first,
+                                              rates_keys(&s->rates, first) - s->left - slack },
+                                   .count = { s->pulse, window.frames + 2 * slack },
+                                   .repeats = { s->chunk, rates_keys(&s->rates, s->chunk) },
+                                   .from = { s->first, s->first } };
+        TRY(places_emit(p, n, o->w, &at, ret));
+        return first_places_join(p, n, o->w, &at, s->delay, &window, ret);
     }
     case PART_SCORES:
         if (f.sf.delay != s->delay && (s->delay - f.sf.delay) % s->pulse)
@@ -294,13 +329,12 @@ static rill_status operand_emit(struct pulser *p, const struct node *n, const st
         break;
     case PART_QUERIES: TRY(flow_delay(p, n->name, &f, s->delay - f.sf.delay)); break;
     case PART_KEYS:
-        TRY(flow_delay(p, n->name, &f, rates_keys(&s->rates, s->delay) - s->right - f.sf.delay));
-        TRY(flow_history(p, n->name, &f, s->left + s->right, NULL));
+        TRY(keys_window(p, n, &f, rates_keys(&s->rates, s->delay) - s->right - f.sf.delay,
+                        &window));
         break;
     }
     *ret = f.wire;
-    return spread_emit(p, o->w, o->part == PART_KEYS ? s->left + s->keys + s->right : s->pulse,
-                       ret);
+    return spread_emit(p, o->w, o->part == PART_KEYS ? columns_of(s) : s->pulse, ret);
 }
 
 /* ---- keys outside the sequence ---- */
@@ -312,7 +346,8 @@ static int64_t key_delay(const struct stream_fact *s)
     return s->delay / (s->pulse / both) * (s->key_pulse / both);
 }
 
-/* They are hidden like those that the mask hides. */
+/* They are hidden like those that the mask hides; so are the first keys in the window, where they
+ * have columns of their own. */
 static rill_status hide_outside(struct pulser *p, const struct node *n, const struct stream_fact *s,
                                 const struct dim *length, double hidden, uint32_t *wire)
 {
@@ -323,12 +358,19 @@ static rill_status hide_outside(struct pulser *p, const struct node *n, const st
     if (!at || !value)
         return pulser_no_memory(p);
     tensor_set_f64(value, value->data, 0, hidden);
+    const int64_t slack = first_slack(s->first_keys);
+    const struct first_window window = { s->first_keys, s->left + s->key_pulse + right_of(s),
+                                         s->key_pulse, key_delay(s) + s->left };
+    const struct stream_fact keys = { .pulse = s->key_pulse,
+                                      .delay = key_delay(s) - right_of(s),
+                                      .length = length };
     *at = (struct clock_attr) { .pulse = s->key_pulse,
-                                .frames = s->keys,
-                                .delay = key_delay(s) + s->left };
-    TRY(pulser_length_place(p, length, &at->length));
+                                .frames = window.frames + 2 * slack,
+                                .delay = window.delay + slack + s->first_keys };
+    TRY(pulser_length_place(p, dim_add_int(p->dst->dims, length, -s->first_keys), &at->length));
     TRY(pulser_clock(p, &clock));
     TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, &in[0], 1));
+    TRY(first_valid_join(p, n, &keys, &window, &in[0]));
     if (s->key_axis != f.rank - 1) {
         uint32_t shape;
         int64_t size[RANK_MAX];
@@ -353,7 +395,7 @@ static bool shows_within(const struct pulser *p, uint32_t w, const struct band *
     if (s->chunk % b->chunk || b->ragged || phase % r.queries)
         return false;
     const struct key_span at = band_span(b, &r, s->chunk, phase);
-    return at.left <= s->left && at.right <= s->keys - s->key_pulse - s->left;
+    return at.left <= s->left && at.right <= right_of(s) && b->first <= s->first_keys;
 }
 
 /* Marks what is hidden behind the node, and hides keys outside the sequence where its operands did
@@ -450,7 +492,8 @@ static struct stream_fact scores_fact(const struct scores *s, int query, int key
     sf.delay = s->delay;
     sf.uniform = sf.masked = sf.weights = false;
     sf.key_axis = key;
-    sf.keys = s->left + s->keys + s->right;
+    sf.keys = columns_of(s);
+    sf.first_keys = s->first;
     sf.key_pulse = s->keys;
     sf.left = s->left;
     sf.chunk = s->chunk;
@@ -469,6 +512,10 @@ static rill_status scores_shift(struct pulser *p, const struct node *n, struct s
         return stuck_refuse(p, n);
     o.w = queries;
     TRY(scores_time(p, &one, of, &o, o.flow.sf.delay, s));
+    if (s->first)
+        return scores_refuse(p, n,
+                             "its mask shows the first keys beside a window, and of products with "
+                             "a table of distances only those of a window are made");
     TRY(operand_emit(p, &one, &o, s, &q));
     const struct key_span seen = band_reach(&of->band);
     TRY(shift_emit(p, shift, q,
@@ -561,7 +608,8 @@ static rill_status sum_places(struct pulser *p, const struct node *n, unsigned i
                                 .delay = s.delay,
                                 .keys = s.key_pulse,
                                 .left = s.left,
-                                .right = s.keys - s.left - s.key_pulse,
+                                .right = right_of(&s),
+                                .first = s.first_keys,
                                 .rates = rates_of(p, n->in[i], s.axis, s.key_axis) };
     in[i] = w->wire;
     TRY(operand_emit(p, n, &o, &all, &in[1 - i]));
@@ -578,7 +626,8 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
     struct flow v;
     uint32_t in[2], out;
     const struct stream_fact s = w->sf;
-    int64_t right = s.keys - s.left - s.key_pulse, late;
+    const int64_t right = right_of(&s);
+    int64_t late;
     bool places;
     TRY(sum_places(p, n, i, w, &places));
     if (places)
@@ -594,8 +643,9 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
     late = round_up(v.sf.delay + right - key_delay(&s), s.key_pulse) / s.key_pulse;
     if (late > 0)
         TRY(flow_delay(p, n->name, w, late * s.pulse));
-    TRY(flow_delay(p, n->name, &v, key_delay(&w->sf) - right - v.sf.delay));
-    TRY(flow_history(p, n->name, &v, s.left + right, NULL));
+    TRY(keys_window(p, n, &v, key_delay(&w->sf) - right - v.sf.delay,
+                    &(struct first_window) { s.first_keys, s.left + s.key_pulse + right,
+                                             s.key_pulse, key_delay(&w->sf) + s.left }));
     in[i] = w->wire;
     in[1 - i] = v.wire;
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, &out, 1));
@@ -618,7 +668,7 @@ static rill_status places_flow(struct pulser *p, const struct node *n, unsigned 
     const struct band b = band_of(p, w, what, query, key);
     if (b.costly)
         return op_fail(p->err, RILL_LIMIT, n, MASKS_COST);
-    if (!band_bounded(&b) || b.ragged)
+    if (!band_bounded(&b) || b.ragged || (b.first && rates_of(p, w, query, key).keys != 1))
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: it sums over axis %d of input %u, a time axis, of which "
                        "positions alone show frames without a bound, or not alike from chunk to "

@@ -40,6 +40,7 @@ struct stream_fact {
     int key_axis; /* of scores [.., pulse, .., keys]: column c holds the key that stands c - left */
     int64_t keys, left; /* frames from that of the run's first query; keys is 0 where the wire has
                            one time axis */
+    int64_t first_keys; /* columns in front of those: of the first keys of the sequence */
     int64_t key_pulse;  /* of the keys, frames per run */
     int64_t chunk;      /* queries that see the same keys */
     bool masked;        /* keys outside the sequence are hidden */

@@ -233,6 +233,16 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
                   GB(b, "Equal", "", GB(b, "Sub", "", a->i, a->j), gb_int(b, 5000)));
     case EVERY_3000: return every(b, a, 3000);
     case TWO_REMAINDERS: return GB(b, "And", "", every(b, a, 50), every(b, a, 49));
+    case SINKS:
+        return GB(b, "And", "", GB(b, "LessOrEqual", "", a->j, a->i),
+                  GB(b, "Or", "", GB(b, "Less", "", a->j, three),
+                     GB(b, "Less", "", GB(b, "Sub", "", a->i, a->j), gb_int(b, 5))));
+    case SINKS_AHEAD:
+        return GB(b, "Or", "", GB(b, "Less", "", a->j, three), int_band(b, a->i, a->j, 4));
+    case SINK_CHUNK: {
+        uint32_t m = int_band(b, GB(b, "Div", "", a->i, three), GB(b, "Div", "", a->j, three), 1);
+        return GB(b, "Or", "", m, GB(b, "Equal", "", a->j, zero));
+    }
     case ALL: return GB(b, "LessOrEqual", "", a->j, a->i);
     default: return narrow(b, t, a);
     }

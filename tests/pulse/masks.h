@@ -40,6 +40,9 @@ struct written {
         PRODUCTS_I32,
         LENGTHS_OF_128,
         LENGTHS_EVEN,
+        SINKS,       /* the first frames beside those of a window */
+        SINK_CHUNK,  /* the first frame, and chunks */
+        SINKS_AHEAD, /* the first frames, also those behind the query */
         ALL
     } mask;
     enum {

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/first_keys.h"
+#include "engine/ops/clock.h"
+#include "pulse/bands.h"
+#include "pulse/positions.h"
+
+static rill_status concat_emit(struct pulser *p, const struct node *n, const uint32_t *in,
+                               unsigned n_in, int axis, uint32_t *ret)
+{
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = axis };
+    return pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, n_in, ret);
+}
+
+/* Frame r * pulse - delay of run r. */
+static rill_status frame_emit(struct pulser *p, const struct node *n, int64_t pulse, int64_t delay,
+                              int64_t frames, uint32_t *ret)
+{
+    struct clock_attr *a = arena_new(p->arena, struct clock_attr);
+    uint32_t in[3];
+    if (!a)
+        return pulser_no_memory(p);
+    *a = (struct clock_attr) { .pulse = pulse, .delay = delay, .frames = frames };
+    TRY(pulser_clock(p, &in[0]));
+    TRY(pulser_ints(p, n->name, (int64_t[]) { 0 }, 1, &in[1]));
+    TRY(pulser_ints(p, n->name, (int64_t[]) { 1 }, 1, &in[2]));
+    return pulser_emit(p, &op_pulse_range, n->name, a, in, 3, ret, 1);
+}
+
+static rill_status with_int(struct pulser *p, const struct node *n, enum op_id id, int64_t v,
+                            uint32_t *wire)
+{
+    uint32_t in[2] = { *wire };
+    TRY(pulser_ints(p, n->name, &v, 1, &in[1]));
+    return pulser_emit_op(p, id, n->name, NULL, 0, in, 2, wire);
+}
+
+/* The places of the window, with its slack, on wires that begin FIRST_SLACK before it and have
+ * `has` places. */
+static rill_status window_places(struct pulser *p, const struct node *n,
+                                 const struct first_window *at, int64_t has, uint32_t *ret)
+{
+    const int64_t frames = at->frames + FIRST_SLACK;
+    int64_t *place = arena_array(p->arena, int64_t, frames);
+    uint32_t in[2];
+    if (!place)
+        return pulser_no_memory(p);
+    for (int64_t i = 0; i < frames; i++)
+        place[i] = i + FIRST_SLACK;
+    TRY(pulser_ints(p, n->name, place, (unsigned) frames, &in[0]));
+    TRY(frame_emit(p, n, at->pulse, at->delay + at->first, 1, &in[1]));
+    TRY(with_int(p, n, OP_MOD, FIRST_SLACK + 1, &in[1]));
+    TRY(pulser_emit_op(p, OP_SUB, n->name, NULL, 0, in, 2, ret));
+    return with_int(p, n, OP_MIN, has - 1, ret);
+}
+
+static rill_status window_take(struct pulser *p, const struct node *n, int axis,
+                               const struct first_window *at, uint32_t *wire)
+{
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = axis };
+    uint32_t in[2] = { *wire };
+    TRY(window_places(p, n, at, dim_value(pulser_dst_fact(p, *wire)->shape[axis]), &in[1]));
+    return pulser_emit_op(p, OP_GATHER, n->name, &along, 1, in, 2, wire);
+}
+
+rill_status first_keys_join(struct pulser *p, const struct node *n, const struct flow *stream,
+                            const struct first_window *at, uint32_t *wire)
+{
+    uint32_t in[2];
+    if (!at->first)
+        return RILL_OK;
+    if (p->outer)
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: in a body its mask shows the first keys of the sequence "
+                       "beside a window");
+    TRY(window_take(p, n, stream->sf.axis, at, wire));
+    in[1] = *wire;
+    TRY(kept_first(p, n, stream, 0, at->first, &in[0]));
+    return concat_emit(p, n, in, 2, stream->sf.axis, wire);
+}
+
+/* Behind how many queries the first keys are alike for all that follow. */
+static const int64_t settled_behind[] = { FIRST_MAX, 512, 4096 };
+
+/* The first keys and the first queries up to one behind which all are alike. */
+static rill_status table_emit(struct pulser *p, const struct node *n, uint32_t w,
+                              const struct places *at, int64_t first, int64_t queries,
+                              uint32_t *ret)
+{
+    const struct positions *ps = p->positions;
+    uint32_t column[FIRST_MAX];
+    for (int64_t k = 0; k < first; k++) {
+        const struct places one = { .axis = { at->axis[0], at->axis[1] },
+                                    .at = { at->at[0], dim_int(ps->dims, k) },
+                                    .count = { queries + 1, 1 },
+                                    .from = { queries, 0 },
+                                    .repeats = { 1, 0 } };
+        TRY(places_emit(p, n, w, &one, &column[k]));
+    }
+    return concat_emit(p, n, column, (unsigned) first, at->axis[1], ret);
+}
+
+/* The number of each query of the run, no more than `most`. */
+static rill_status queries_emit(struct pulser *p, const struct node *n, int64_t pulse,
+                                int64_t delay, int64_t most, uint32_t *ret)
+{
+    TRY(frame_emit(p, n, pulse, delay, 0, ret));
+    TRY(with_int(p, n, OP_MAX, 0, ret));
+    return with_int(p, n, OP_MIN, most, ret);
+}
+
+rill_status first_places_join(struct pulser *p, const struct node *n, uint32_t w,
+                              const struct places *places, int64_t delay,
+                              const struct first_window *at, uint32_t *wire)
+{
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = places->axis[0] };
+    const unsigned tries = sizeof settled_behind / sizeof *settled_behind;
+    uint32_t table[2], in[2];
+    rill_status s = RILL_UNSUPPORTED;
+    unsigned i = 0;
+    if (!at->first)
+        return RILL_OK;
+    TRY(window_take(p, n, places->axis[1], at, wire));
+    in[1] = *wire;
+    while (s == RILL_UNSUPPORTED && i < tries)
+        s = table_emit(p, n, w, places, at->first, settled_behind[i++], &table[0]);
+    TRY(s);
+    TRY(queries_emit(p, n, places->count[0], delay, settled_behind[i - 1], &table[1]));
+    TRY(pulser_emit_op(p, OP_GATHER, n->name, &along, 1, table, 2, &in[0]));
+    return concat_emit(p, n, in, 2, places->axis[1], wire);
+}
+
+rill_status first_valid_join(struct pulser *p, const struct node *n, const struct stream_fact *keys,
+                             const struct first_window *at, uint32_t *wire)
+{
+    struct clock_attr *a = arena_new(p->arena, struct clock_attr);
+    struct flow f = { .sf = *keys };
+    uint32_t clock;
+    if (!at->first)
+        return RILL_OK;
+    if (!a)
+        return pulser_no_memory(p);
+    f.sf.axis = 0;
+    *a = (struct clock_attr) { .pulse = keys->pulse, .delay = keys->delay };
+    TRY(pulser_length_place(p, keys->length, &a->length));
+    TRY(pulser_clock(p, &clock));
+    TRY(pulser_emit(p, &op_pulse_valid, n->name, a, &clock, 1, &f.wire, 1));
+    return first_keys_join(p, n, &f, at, wire);
+}
