@@ -316,16 +316,19 @@ static bool chunk_sees(struct measures *m, const struct measure *of, const struc
     return true;
 }
 
-/* From each query's own key; without a bound where the chunk is. */
-static void reaches_settle(struct reach *at, int64_t c, const struct rates *r,
-                           const struct seen *seen)
+/* From each query's own key; without a bound where the chunk is. How far behind it they see. */
+static int64_t reaches_settle(struct reach *at, int64_t c, const struct rates *r,
+                              const struct seen *seen)
 {
+    int64_t right = -BAND_ALL;
     for (int64_t i = 0; i < c; i++) {
         const int64_t own = i * r->keys / r->queries;
         const bool none = at[i].low > at[i].high;
         at[i].low = none ? BAND_ALL : seen->low <= -CONTEXT_MAX ? -BAND_ALL : at[i].low - own;
         at[i].high = none ? -BAND_ALL : seen->high >= CONTEXT_MAX ? BAND_ALL : at[i].high - own;
+        right = larger(right, at[i].high);
     }
+    return right;
 }
 
 /* How many of the first keys, up to the last of them, queries see, and how far behind their own. */
@@ -372,15 +375,14 @@ static struct band looked_at(struct measures *m, const struct measure *of,
     nothing.deep = seen.deep;
     if (seen.low > seen.high)
         return nothing;
-    reaches_settle(at, c, &of->rates, &seen);
-    struct band y = { .chunk = c,
-                      .at = at,
-                      .left = seen.low <= -CONTEXT_MAX ? BAND_ALL : -seen.low,
-                      .right = seen.high >= CONTEXT_MAX ? BAND_ALL : seen.high - (keys - 1),
-                      .first = seen.low <= -CONTEXT_MAX ? BAND_ALL : nothing.first,
-                      .deep = seen.deep };
-    y.first_right = larger(nothing.first_right, band_reach(&y).right);
-    return y;
+    const int64_t right = reaches_settle(at, c, &of->rates, &seen);
+    return (struct band) { .chunk = c,
+                           .at = at,
+                           .left = seen.low <= -CONTEXT_MAX ? BAND_ALL : -seen.low,
+                           .right = seen.high >= CONTEXT_MAX ? BAND_ALL : seen.high - (keys - 1),
+                           .first = seen.low <= -CONTEXT_MAX ? BAND_ALL : nothing.first,
+                           .first_right = larger(nothing.first_right, right),
+                           .deep = seen.deep };
 }
 
 struct band measured_band(struct measures *m, const struct measure *of, const struct positions *ps)
