@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernels/bytes.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* ---- matrices turned, in blocks of 16 by 16 ---- */
@@ -126,18 +127,26 @@ static inline line line_load(const uint8_t *x)
     return ret;
 }
 
-/* Each second byte of 32. */
-static inline line evens_load(const uint8_t *x)
+typedef uint16_t pairs __attribute__((vector_size(16)));
+
+/* Each second byte of two lines. */
+static inline line lows(pairs a, pairs b)
 {
-    return __builtin_shufflevector(line_load(x), line_load(x + 16), 0, 2, 4, 6, 8, 10, 12, 14, 16,
-                                   18, 20, 22, 24, 26, 28, 30);
+    const line x = LOW((line) a, (line) b), y = HIGH((line) a, (line) b);
+    const line to_8th = LOW(x, y), from_4th = HIGH(x, y);
+    return LOW(LOW(to_8th, from_4th), HIGH(to_8th, from_4th));
 }
 
-/* Each fourth of 64. */
+/* Each second byte of 31. */
+static inline line evens_load(const uint8_t *x)
+{
+    return lows((pairs) line_load(x), (pairs) line_load(x + 15) >> 8);
+}
+
+/* Each fourth of 61. */
 static inline line fourths_load(const uint8_t *x)
 {
-    return __builtin_shufflevector(evens_load(x), evens_load(x + 32), 0, 2, 4, 6, 8, 10, 12, 14, 16,
-                                   18, 20, 22, 24, 26, 28, 30);
+    return lows((pairs) evens_load(x), (pairs) evens_load(x + 30) >> 8);
 }
 
 static inline void line_most(uint8_t *y, line x, line flip)
@@ -147,19 +156,20 @@ static inline void line_most(uint8_t *y, line x, line flip)
     memcpy(y, &most, sizeof most);
 }
 
-/* Vectors of bytes that are apart read some behind their last one: there is another one behind it.
- */
 void kern_bytes_most(uint8_t *restrict y, const uint8_t *restrict x, size_t n, size_t step,
                      uint8_t flip)
 {
     const line by = flip - (line) { 0 };
-    size_t i = 0;
-    for (; step == 1 && i + 16 <= n; i += 16)
-        line_most(y + i, line_load(x + i), by);
-    for (; step == 2 && i + 16 < n; i += 16)
-        line_most(y + i, evens_load(x + 2 * i), by);
-    for (; step == 4 && i + 16 < n; i += 16)
-        line_most(y + i, fourths_load(x + 4 * i), by);
-    for (; i < n; i++)
+    const bool vectors = n >= 16 && (step == 1 || step == 2 || step == 4);
+    for (size_t k = 0; vectors && k < n; k += 16) {
+        const size_t i = block_at(k, n);
+        const uint8_t *from = x + i * step;
+        line_most(y + i,
+                  step == 1       ? line_load(from)
+                      : step == 2 ? evens_load(from)
+                                  : fourths_load(from),
+                  by);
+    }
+    for (size_t i = 0; !vectors && i < n; i++)
         y[i] = (x[i * step] ^ flip) > (y[i] ^ flip) ? x[i * step] : y[i];
 }
