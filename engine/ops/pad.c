@@ -95,6 +95,18 @@ static rill_status pad_need(struct infer *c, int mode, const struct dim *n,
                           : pad_claim(c, DIM_CLAIM_STREAMS, dim_add(ds, n, cut), least, pad);
 }
 
+/* Of n frames whose number is open: as many as are cut off, by fixed numbers. */
+static rill_status cut_need(struct infer *c, const struct dim *n, const struct dim *before,
+                            const struct dim *after)
+{
+    struct dims *ds = c->dims;
+    if (dim_is_const(n) || !dim_is_const(before) || !dim_is_const(after))
+        return RILL_OK;
+    const int64_t cut = -(dim_value(before) + dim_value(after));
+    return cut <= 0 ? RILL_OK
+                    : pad_claim(c, DIM_CLAIM_NEEDED, n, dim_int(ds, cut - 1), dim_int(ds, 1));
+}
+
 static rill_status pad_infer(struct infer *c)
 {
     struct pads pads;
@@ -109,6 +121,7 @@ static rill_status pad_infer(struct infer *c)
             return infer_fail(c, "axis %d has %lld elements, too few to %s %lld", i,
                               (long long) dim_value(n), modes[mode], (long long) most);
         TRY(pad_need(c, mode, n, pads.before[i], pads.after[i]));
+        TRY(cut_need(c, n, pads.before[i], pads.after[i]));
         c->out[0].shape[i] = dim_add(c->dims, n, dim_add(c->dims, pads.before[i], pads.after[i]));
         if (dim_is_const(c->out[0].shape[i]) && dim_value(c->out[0].shape[i]) < 0)
             return infer_fail(c, "axis %d would have a negative size", i);

@@ -442,8 +442,8 @@ static void fourth_first(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Concat", "axis=2", GB(b, "Gather", "axis=2", x, gb_ints(b, 3)), x));
 }
 
-/* Pads that copy frames, and those that are picked, need them: of a shorter sequence there is no
- * whole run, and its stream, once it is known to have ended, gives nothing more. */
+/* Pads that copy or cut frames, and those that are picked, need them: of a shorter sequence there
+ * is no whole run, and its stream, once it is known to have ended, gives nothing more. */
 static const struct copied {
     const char *chain; /* NULL: fourth_first */
     const char *need;  /* of less than `least` frames it is broken */
@@ -457,6 +457,10 @@ static const struct copied {
     { "2: pad mode=2 l=3 r=3; pad mode=2 l=11 r=4", "is needed", 6 },
     { "2: pad mode=2 l=2 r=2; conv k=3", "'S > 2' is needed", 3 },
     { "2: pad mode=1 l=2 r=2", "'S > 0' is needed", 1 },
+    { "2: pad mode=0 l=-2 r=-2; pad mode=0 l=3 r=3; conv k=3", "'S > 3' is needed", 4 },
+    { "2: pad mode=0 l=-3; pad mode=0 r=4; conv k=2", "'S > 2' is needed", 3 },
+    { "2: pad mode=0 r=-3; pad mode=0 l=3; conv k=2", "'S > 2' is needed", 3 },
+    { "2: conv k=3; pad mode=0 l=1 r=-4; pad mode=0 l=4 r=2", "'-2 + S > 2' is needed", 5 },
     { NULL, "'S >= 4' is needed", 4 },
 };
 
