@@ -73,13 +73,30 @@ static const struct dim *comparison_of(const struct positions *ps, const struct 
     return e;
 }
 
-/* What comparison c is, where coordinate `at` is less than the length; NULL: that does not say. */
+/* Of the larger of a number up to 0 and something else that: where there are coordinates at all
+ * they are less than it. */
+static const struct dim *size_of_some(const struct dim *size)
+{
+    const struct dim_parts x = dim_parts(size);
+    for (unsigned i = 0; x.form == DIM_FORM_MOST && x.n == 2 && i < 2; i++)
+        if (dim_is_const(x.arg[i]) && dim_value(x.arg[i]) <= 0)
+            return x.arg[1 - i];
+    return size;
+}
+
+/* What comparison c is, where coordinate `at` is less than `size`, which is one term and a number;
+ * NULL: that does not say. */
 static const struct dim *decided(const struct positions *ps, const struct dim *c,
-                                 const struct dim *at)
+                                 const struct dim *at, const struct dim *size)
 {
     struct dims *ds = ps->dims;
-    const struct dim *longer = dim_add_int(ds, dim_add(ds, at, ps->more), 1),
-                     *y = dim_subst(ds, c, ps->time, longer);
+    const struct dim_parts x = dim_parts(size);
+    const struct dim *term = x.form == DIM_FORM_SUM ? x.arg[0] : size,
+                     *rest = dim_sub(ds, size, term),
+                     *longer = dim_add_int(ds, dim_add(ds, at, ps->more), 1);
+    if (dim_is_const(term) || !dim_is_const(rest))
+        return NULL;
+    const struct dim *y = dim_subst(ds, c, term, dim_sub(ds, longer, rest));
     return dim_is_const(y) ? y : NULL;
 }
 
@@ -92,10 +109,10 @@ const struct dim *within_axes(const struct positions *ps, const struct dim *e,
         const struct dim *y = NULL;
         seen[n++] = c;
         for (int k = 0; !y && k < rank; k++)
-            if (size[k] == ps->time)
-                y = decided(ps, c, ps->axis[k]);
-            else if (size[k] && c == dim_ge(ps->dims, ps->axis[k], size[k]))
+            if (size[k] && c == dim_ge(ps->dims, ps->axis[k], size[k]))
                 y = dim_int(ps->dims, 0);
+            else if (size[k])
+                y = decided(ps, c, ps->axis[k], size_of_some(size[k]));
         e = y ? dim_subst(ps->dims, e, c, y) : e;
     }
     return e;

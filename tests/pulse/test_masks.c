@@ -166,6 +166,42 @@ static const struct written rows[] = {
     { .name = "all before, linear", .mask = ALL, .laid = LINEAR, .refused = "as a CumSum" },
 };
 
+/* Chunks that end where a sequence does that is padded, cut or subsampled. */
+static const struct lengthened {
+    const char *name;
+    int64_t before, behind, pulse;
+    const char *conv; /* its attributes; NULL: there is none */
+} lengthened[] = {
+    { "padded", 2, 1, 3, NULL },
+    { "cut in front", -2, 0, 3, NULL },
+    { "a valid convolution", 0, 0, 3, "" },
+    { "subsampled, padded", 0, 0, 6, "strides=2 pads=1,1" },
+    { "subsampled", 0, 0, 6, "strides=2" },
+};
+
+static void ended_elsewhere(struct gb *b, const void *ctx)
+{
+    static const struct written ended = { .mask = ENDED };
+    const struct lengthened *t = ctx;
+    uint32_t x =
+        gb_pad(b, gb_input(b, "x", 3, 1, WIDTH, GB_TIME), 3, 2, "constant", t->before, t->behind);
+    if (t->conv)
+        x = GB(b, "Conv", t->conv, x, gb_weights(b, 3, WIDTH, WIDTH, 3));
+    gb_output(b, masked_attention(b, gb_transpose(b, x, "0,2,1"), WIDTH, &ended));
+}
+
+static void ended_test(const struct lengthened *t)
+{
+    static const int64_t lengths[] = { 3, 8, 17, 32, -1 };
+    const int64_t pulses[] = { t->pulse, 4 * t->pulse, -1 };
+    struct oracle o;
+    const enum verdict v = oracle_open(&o, ended_elsewhere, t, NULL);
+    oracle_check(v == LAW_HOLDS, "%s: %s", t->name, o.err.text);
+    if (v == LAW_HOLDS)
+        oracle_laws(&o, t->name, pulses, lengths);
+    oracle_close(&o);
+}
+
 static void row_test(const struct written *t)
 {
     static const int64_t lengths[] = { 1, 3, 8, 17, 32, -1 }, pulses[] = { 1, 4, 6, 9, -1 };
@@ -211,6 +247,8 @@ static void running_test(void)
 int main(void)
 {
     running_test();
+    for (size_t i = 0; i < sizeof lengthened / sizeof *lengthened; i++)
+        ended_test(&lengthened[i]);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         row_test(&rows[i]);
     return oracle_end();
