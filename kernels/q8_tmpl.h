@@ -34,7 +34,7 @@ struct FN(q8) {
     const int8_t *w;
     size_t groups; /* of four terms */
     bool first, last;
-    bool zero_is_one; /* of the rows of the block; where there are Q8_STAGES */
+    bool zero_is_one; /* of the rows of the block */
     int32_t z[Q8_BLOCK], sum[Q8_BLOCK], extra[Q8_BLOCK];
 };
 
@@ -150,8 +150,9 @@ Q8_TILE void FN(q8_tile_pairs)(const struct FN(q8) *g, size_t row, size_t o, con
 }
 #endif
 
-#ifdef Q8_STAGES
-/* Whether what sums of whole panels lack is the same for all rows but `extra`: most products. */
+#ifdef Q8_PLAIN
+/* Whether what sums of whole panels lack is the same for all rows but `extra`: most products. They begin
+ * with it then. */
 Q8_INLINE bool FN(q8_is_plain)(const struct FN(q8) *g, size_t o, size_t panels)
 {
     return g->first && g->last && g->zero_is_one && !g->b->zeros && g->b->n - o >= panels * 16;
@@ -174,6 +175,9 @@ Q8_INLINE void FN(q8_end)(const struct FN(q8) *g, const d16 *acc, size_t row, si
     }
 }
 
+#endif
+
+#ifdef Q8_STAGES
 /* A group of several rows: the pairs of a dot are added while those of the next are multiplied. */
 Q8_TILE void FN(q8_group)(d16 *acc, const int8_t *w, size_t step, const uint8_t *x, const int rows, const int panels)
 {
@@ -237,8 +241,14 @@ Q8_TILE void FN(q8_tile)(const struct FN(q8) *g, size_t row, size_t o, const int
     const size_t step = (g->b->k + KERN_Q8_TERMS - 1) / KERN_Q8_TERMS * 64;
     const int8_t *w = g->w + o / 16 * step;
     const uint8_t *x = g->taken + row * Q8_APART;
-    EACH_ROW
-        EACH_PANEL acc[p * rows + r] = d16_zero();
+#if defined(Q8_PLAIN) && !defined(Q8_STAGES)
+    const bool plain = FN(q8_is_plain)(g, o, (size_t) panels);
+    if (plain)
+        EACH_PANEL FN(q8_begin)(g, acc + p * rows, row, o + (size_t) p * 16, rows);
+    else
+#endif
+        EACH_ROW
+            EACH_PANEL acc[p * rows + r] = d16_zero();
     size_t i = 0;
 #ifdef Q8_FOUR_GROUPS
     /* A row's terms of four groups in one register; each panel has a pointer, which its loads move. */
@@ -275,6 +285,12 @@ Q8_TILE void FN(q8_tile)(const struct FN(q8) *g, size_t row, size_t o, const int
             }
         }
     }
+#if defined(Q8_PLAIN) && !defined(Q8_STAGES)
+    if (plain) {
+        EACH_PANEL FN(q8_end)(g, acc + p * rows, row, o + (size_t) p * 16, rows);
+        return;
+    }
+#endif
     EACH_ROW {
         const size_t at = row + (size_t) r;
         int32_t *y = (g->y_by ? g->y_by[at] : g->y + at * g->ldy) + o;
@@ -313,9 +329,7 @@ static void FN(q8_block)(struct FN(q8) *g, const struct kern_q8_x *how, const in
             g->sum[i] = FN(q8_row_sum)(x[i], k, how->is_signed, zero[i * how->zero_step]);
     }
     g->taken = taken;
-#ifdef Q8_STAGES
     g->zero_is_one = !how->zero_step;
-#endif
     size_t at = 0, n;
     do {
         n = k - at < Q8_TERMS ? k - at : Q8_TERMS;

@@ -34,6 +34,7 @@ Q8_INLINE d16 d16_dot(d16 s, w64 w, x4 x)
 }
 /* The same in two stages, for three rows and more: pairs of products, 32 of 16 bits, and their sums. */
 #define Q8_STAGES 3
+#define Q8_PLAIN
 typedef struct { __m256i a, b; } p32;
 
 Q8_INLINE p32 pairs_of(w64 w, x4 x)

@@ -10,6 +10,7 @@
 #define Q8_FIT(rows) ((rows) == 1 ? 6 : (rows) <= 3 ? 6 : (rows) <= 6 ? 4 : 3)
 #define Q8_ACC 24
 #define Q8_ROWS 8
+#define Q8_PLAIN
 
 typedef __m512i n16, d16, w64, x4;
 

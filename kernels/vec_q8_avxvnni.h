@@ -7,6 +7,7 @@
 #define Q8_FIT(rows) ((rows) == 1 ? 6 : (rows) == 2 ? 3 : (rows) == 3 ? 2 : 1)
 #define Q8_ACC 6
 #define Q8_ROWS 6
+#define Q8_PLAIN
 #define Q8_PARTS 2
 /* A sum waits five cycles for itself, in which ten go ahead: of 4, 7, 8 and 13 rows there are more of
  * them beside each other in tiles of two rows by three panels than in what a panel's rows give. */
