@@ -55,13 +55,24 @@ static bool section_is_linear(const struct pulser *p, const struct section *s)
     return true;
 }
 
+/* Scores over a number of each key: what a mask made 0 may be another number then. */
+static bool divides_by_keys(const struct pulser *p, const struct node *n)
+{
+    const uint32_t w = n->out[0];
+    if (!node_is(n, OP_DIV) || !section_of(p, w) || section_key(p, w) < 0)
+        return false;
+    const int key = track_in(p, n, 1, section_key(p, w));
+    return key >= 0 && !dim_is(pulser_fact(p, n->in[1])->shape[key], 1);
+}
+
 /* What stands over the scores of node n up to where they are read by something else than
  * element-wise ops, for people. */
 static void laid_over_print(const struct pulser *p, const struct node *n, bool linear, char *buf,
                             size_t cap)
 {
-    const struct node *at = only_consumer(p, n->out[0]), *laid = NULL;
-    while (at && (at->op->flags & OP_POINTWISE) && at->n_out == 1) {
+    const struct node *at = only_consumer(p, n->out[0]), *laid = NULL, *over = NULL;
+    while (at && ((at->op->flags & OP_POINTWISE) || node_is(at, OP_TRANSPOSE)) && at->n_out == 1) {
+        over = divides_by_keys(p, at) ? at : over;
         laid = lays_positions(p, at) ? at : laid;
         at = only_consumer(p, at->out[0]);
     }
@@ -70,6 +81,12 @@ static void laid_over_print(const struct pulser *p, const struct node *n, bool l
                  "; node '%.60s' (Trilu) cuts the scores themselves; multiply them by a Trilu of "
                  "ones, one for each side",
                  at->name);
+    else if (over && linear)
+        snprintf(
+            buf, cap,
+            "; node '%.60s' (Div) divides it by a number of each key, which may be 0; the keys "
+            "or the values over it would do",
+            over->name);
     else if (laid && linear)
         snprintf(buf, cap,
                  "; what node '%.60s' (%s) lays over it is neither 0 for keys further than 2048 "

@@ -440,10 +440,27 @@ static bool axes_find(const struct looked *l, struct sum *s, const struct node *
     return false;
 }
 
-/* Factors of queries lie on the axes of what comes out as they do on those of the weights. */
-static bool factor_fits(const struct looked *l, const struct sum *s, uint32_t w)
+/* Of lower rank only the last axes are turned. */
+static bool turns_within(const struct sum *s, int rank_w, int rank)
 {
-    return !s->perm.n || is_number(l, w) || fact_at(l, w)->rank == fact_at(l, s->w)->rank;
+    for (int k = 0; k < rank_w - rank; k++)
+        if (axis_turned(s, k) != k)
+            return false;
+    return true;
+}
+
+/* Factors of queries lie on the axes of what comes out as they do on those of the weights. */
+static bool factor_fits(const struct looked *l, const struct sum *s, uint32_t w, bool turned)
+{
+    const int rank_w = fact_at(l, s->w)->rank, rank = fact_at(l, w)->rank;
+    if (!s->perm.n || is_number(l, w))
+        return true;
+    for (int k = 0; turned && k < rank_w; k++) {
+        const int axis = k - rank_w + rank;
+        if (axis_turned(s, k) == s->key && axis >= 0 && !dim_is(fact_at(l, w)->shape[axis], 1))
+            return false;
+    }
+    return rank <= rank_w && (turned || turns_within(s, rank_w, rank));
 }
 
 static bool factors_fit(const struct looked *l, const struct sum *s)
@@ -454,9 +471,9 @@ static bool factors_fit(const struct looked *l, const struct sum *s)
     for (unsigned i = 0; i < s->n_over; i++)
         plain &= is_number(l, s->over[i]);
     for (unsigned i = 0; i < s->n_times; i++)
-        fit &= factor_fits(l, s, s->times[i]);
+        fit &= factor_fits(l, s, s->times[i], i < s->turned_times);
     for (unsigned i = 0; i < s->n_over; i++)
-        fit &= factor_fits(l, s, s->over[i]);
+        fit &= factor_fits(l, s, s->over[i], i < s->turned_over);
     const int front = (int) strlen(s->y) - fact_at(l, s->w)->rank; /* axes that only values have */
     for (int k = 0; s->in_v != WIRE_NONE && k < fact_at(l, s->w)->rank; k++)
         fit &= front >= 0 &&
@@ -464,13 +481,35 @@ static bool factors_fit(const struct looked *l, const struct sum *s)
     return plain || fit;
 }
 
-/* The weights are those in front of a Transpose. */
+/* What n does to weights that were turned: *ret_w are those; false: something else. */
+static bool turned_step(const struct looked *l, struct sum *s, const struct node *n,
+                        uint32_t *ret_w)
+{
+    const unsigned of = node_is(n, OP_MUL) && !has_square(l, n->in[0]) ? 1 : 0;
+    *ret_w = n->in[of];
+    if (node_is(n, OP_IDENTITY))
+        return true;
+    if ((!node_is(n, OP_MUL) && !node_is(n, OP_DIV)) || has_square(l, n->in[1 - of]))
+        return false;
+    return node_is(n, OP_MUL) ? factor_add(s->times, &s->n_times, n->in[1 - of])
+                              : factor_add(s->over, &s->n_over, n->in[1]);
+}
+
+/* The weights are those in front of a Transpose, behind which factors may lie. */
 static bool weights_turn(const struct looked *l, struct sum *s)
 {
-    const struct node *n = producer(l, s->w);
+    uint32_t w = s->w;
+    const struct node *n = producer(l, w);
+    for (int steps = 0; n && !node_is(n, OP_TRANSPOSE) && steps < STEPS_MAX; steps++) {
+        if (n->n_out != 1 || !turned_step(l, s, n, &w))
+            return false;
+        n = producer(l, w);
+    }
     if (!n || !node_is(n, OP_TRANSPOSE) ||
         transpose_attr_of(n)->perm.n != (uint32_t) fact_at(l, s->w)->rank)
         return false;
+    s->turned_times = s->n_times;
+    s->turned_over = s->n_over;
     s->perm = transpose_attr_of(n)->perm;
     s->w = n->in[0];
     return true;

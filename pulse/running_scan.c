@@ -209,6 +209,18 @@ static rill_status op_put(struct looked *l, struct sum *s, enum op_id id, uint32
                                                                                     : no_memory(l);
 }
 
+/* Of the last axes, as many as the factor has. */
+static bool perm_within(const struct looked *l, const struct sum *s, int rank,
+                        struct attr_ints *ret)
+{
+    int64_t *v = arena_array(l->e->g->arena, int64_t, rank + 1);
+    const int off = (int) s->perm.n - rank;
+    for (int k = 0; v && k < rank; k++)
+        v[k] = s->perm.v[k + off] - off;
+    *ret = (struct attr_ints) { .v = v, .n = (uint32_t) rank };
+    return v != NULL;
+}
+
 /* A factor of queries lies as what comes out. */
 static rill_status factor_turn(struct looked *l, const struct sum *s, uint32_t *w)
 {
@@ -217,12 +229,11 @@ static rill_status factor_turn(struct looked *l, const struct sum *s, uint32_t *
     struct fact out = *fact_at(l, *w);
     if (!s->perm.n || is_number(l, *w))
         return RILL_OK;
-    if (!own)
+    if (!own || !perm_within(l, s, out.rank, &own->perm))
         return no_memory(l);
-    own->perm = s->perm;
     out.value = NULL;
     for (int k = 0; k < out.rank; k++)
-        out.shape[k] = fact_at(l, *w)->shape[axis_turned(s, k)];
+        out.shape[k] = fact_at(l, *w)->shape[own->perm.v[k]];
     const uint32_t in = *w;
     *w = graph_add_wire(g, g->nodes[s->at].name, &out);
     return *w != WIRE_NONE && edit_insert(l->e, s->at, op_by_id(OP_TRANSPOSE), own, &in, 1, w, 1)
@@ -230,11 +241,13 @@ static rill_status factor_turn(struct looked *l, const struct sum *s, uint32_t *
         : no_memory(l);
 }
 
+/* The first `turned` of them lie so already. */
 static rill_status factors_put(struct looked *l, struct sum *s, enum op_id id, uint32_t *factor,
-                               unsigned n, uint32_t *y)
+                               unsigned n, unsigned turned, uint32_t *y)
 {
     for (unsigned i = n; i > 0; i--) {
-        TRY(factor_turn(l, s, &factor[i - 1]));
+        if (i > turned)
+            TRY(factor_turn(l, s, &factor[i - 1]));
         TRY(op_put(l, s, id, *y, factor[i - 1], y));
     }
     return RILL_OK;
@@ -247,8 +260,8 @@ rill_status running_sum_put(struct looked *l, struct sum *s)
     TRY(scan_put(l, s, &y));
     if (s->in_v == WIRE_NONE && s->keeps_key)
         TRY(op_put(l, s, OP_UNSQUEEZE, y, edit_int(g, s->key), &y));
-    TRY(factors_put(l, s, OP_MUL, s->times, s->n_times, &y));
-    TRY(factors_put(l, s, OP_DIV, s->over, s->n_over, &y));
+    TRY(factors_put(l, s, OP_MUL, s->times, s->n_times, s->turned_times, &y));
+    TRY(factors_put(l, s, OP_DIV, s->over, s->n_over, s->turned_over, &y));
     TRY(op_put(l, s, OP_IDENTITY, y, WIRE_NONE, &y));
     edit_replace(l->e, s->at, g->n_nodes - 1);
     return RILL_OK;

@@ -30,6 +30,7 @@ struct sum {
     struct attr_ints perm; /* by which a Transpose turns w in front of the sum; none: as it is */
     uint32_t times[FACTORS_MAX], over[FACTORS_MAX];
     unsigned n_times, n_over;
+    unsigned turned_times, turned_over; /* the first of them, which lie behind that Transpose */
     const struct tensor *decay[FACTORS_MAX]; /* factors of the state in each step */
     unsigned n_decays;
     bool causal, strict; /* keys up to that of the query's frame; only those before it */

@@ -2,6 +2,7 @@
 /* rill check: what a model gives pulse by pulse is what it gives at once. */
 #include "check/counts.h"
 #include "check/law.h"
+#include "engine/base/dim_claims.h"
 #include "lib/plan_internal.h"
 #include "tools/audio.h"
 #include "check/events.h"
@@ -56,7 +57,7 @@ static int length_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What is asserted and not so of that length; NULL: nothing. */
+/* What is asserted, or needed, and not so of that length; NULL: nothing. */
 static const char *claim_broken(const struct check *c, int64_t length)
 {
     return c->model->stream ? dims_claim_broken(c->model->dims, c->model->stream, length) : NULL;
@@ -192,10 +193,23 @@ static void sinks_check(struct check *c)
         printf("  events: FAIL: %s\n", s == RILL_OK ? e.where : err.text);
 }
 
+/* Whether an op needs what is not so of that length: there is no whole run. */
+static bool has_no_run(const struct check *c, int64_t length)
+{
+    const struct dim *ge0;
+    int64_t v;
+    for (unsigned i = 0; dims_claim_at(c->model->dims, i, &ge0); i++)
+        if (dims_claim_kind(c->model->dims, i) == DIM_CLAIM_NEEDED &&
+            dim_eval(ge0, c->model->stream, length, &v) && v < 0)
+            return true;
+    return false;
+}
+
+/* Lengths without a whole run are tried, and skipped. */
 static int lengths_check(const struct check *c)
 {
     for (unsigned i = 0; i < c->n_lengths; i++)
-        if (claim_broken(c, c->length[i]))
+        if (claim_broken(c, c->length[i]) && !has_no_run(c, c->length[i]))
             return tool_fail(c->cmd, TOOL_BAD_INPUT,
                              "'%s' is asserted, but does not hold of length %lld",
                              claim_broken(c, c->length[i]), (long long) c->length[i]);

@@ -139,6 +139,32 @@ static void falling_turned(struct gb *b, const void *ctx)
     gb_output(b, falling_sum(b, *(const enum fall *) ctx, true));
 }
 
+/* Frames last: values by weights that are turned, with counts of the frames of each query in front
+ * of the Transpose or behind it. */
+enum counted { OVER_BEHIND, TIMES_BEHIND, OVER_IN_FRONT, ON_BOTH_SIDES, WEIGHTS_ALONE, N_COUNTED };
+
+static void counted_turned(struct gb *b, const void *ctx)
+{
+    const enum counted form = *(const enum counted *) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), at = positions(b, x);
+    const uint32_t q = GB(b, "MatMul", "", x, gb_weights(b, 2, WIDTH, WIDTH));
+    uint32_t scores = GB(b, "MatMul", "", q, gb_transpose(b, x, "0,2,1"));
+    if (form == WEIGHTS_ALONE)
+        scores = gb_full(b, 1, 3, 1, 1, 1);
+    uint32_t w = laid(b, scores, at, MULTIPLIED);
+    const uint32_t n = GB(b, "Add", "", GB(b, "Cast", "to=1", at), gb_scalar(b, 1)),
+                   row = GB(b, "Unsqueeze", "", n, gb_ints(b, 0)),
+                   column = GB(b, "Unsqueeze", "", n, gb_ints(b, 1));
+    if (form == OVER_IN_FRONT || form == ON_BOTH_SIDES)
+        w = GB(b, "Div", "", w, column);
+    w = gb_transpose(b, w, "0,2,1");
+    if (form == OVER_BEHIND || form == WEIGHTS_ALONE)
+        w = GB(b, "Div", "", w, row);
+    if (form == TIMES_BEHIND || form == ON_BOTH_SIDES)
+        w = GB(b, "Mul", "", GB(b, "Sqrt", "", row), w);
+    gb_output(b, GB(b, "MatMul", "", gb_transpose(b, x, "0,2,1"), w));
+}
+
 static void sum_test(const char *name, gb_recipe *made_by, const void *ctx)
 {
     static const struct pass sums[] = { { "running-sums", false, graph_with_running_sums },
@@ -201,9 +227,30 @@ static void test_rectified(void)
     oracle_close(&o);
 }
 
+/* The node that divides by a number of each key is the cause, not the triangle. */
+static void over_keys(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), at = positions(b, x);
+    uint32_t w = laid(b, GB(b, "MatMul", "", x, gb_transpose(b, x, "0,2,1")), at, MULTIPLIED);
+    w = GB(b, "Div", "", w, GB(b, "Add", "", GB(b, "Cast", "to=1", at), gb_scalar(b, 1)));
+    gb_output(b, GB(b, "MatMul", "", w, x));
+}
+
+static void test_over_keys(void)
+{
+    struct oracle o;
+    enum verdict v = oracle_open(&o, over_keys, NULL, NULL);
+    v = v == LAW_HOLDS ? oracle_pulse(&o, 1) : v;
+    oracle_check(v == LAW_REFUSED && strstr(o.err.text, "(Div) divides it by a number of each key"),
+                 "%s", o.err.text);
+    oracle_close(&o);
+}
+
 int main(void)
 {
     test_growing();
+    test_over_keys();
     test_rectified();
     for (enum form form = 0; form < N_FORMS; form++)
         sum_test("a running sum", recipe, &form);
@@ -211,5 +258,7 @@ int main(void)
         sum_test("a falling sum", falling, &fall);
     for (enum fall fall = 0; fall < N_FALLS; fall++)
         sum_test("a falling sum, turned", falling_turned, &fall);
+    for (enum counted form = 0; form < N_COUNTED; form++)
+        sum_test("a sum over counts, turned", counted_turned, &form);
     return oracle_end();
 }
