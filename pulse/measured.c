@@ -299,7 +299,7 @@ static bool chunk_sees(struct measures *m, const struct measure *of, const struc
             return false;
         }
         const struct position row = position_row(ps, of->at, of->query, first + i);
-        if (row.e == last) {
+        if (i > 0 && row.e == last) {
             at[i] = at[i - 1];
             continue;
         }
