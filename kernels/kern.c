@@ -13,7 +13,7 @@ _Static_assert(offsetof(struct kern, l2_bytes) ==
 #undef X
 #undef K
 
-/* What no machine of ours could run is taken only where it gives the numbers of plain C. */
+/* What few machines have that tests run on is taken only where it gives the numbers of plain C. */
 #define UNTRIED KERN_AVXVNNI
 
 static void set_fill(struct kern *k, size_t i)
