@@ -86,6 +86,37 @@ static bool lin_join_choices(struct dims *ds, struct lin *l)
     return false;
 }
 
+/* What an operand of a and one of b are together, each of them in one pair; NULL: not alike. */
+static const struct dim *operands_together(struct dims *ds, const struct dim *a,
+                                           const struct dim *b)
+{
+    for (unsigned turned = 0; turned < 2; turned++) {
+        const struct dim *sum = dim_add(ds, a->arg[0], b->arg[turned]);
+        if (sum == dim_add(ds, a->arg[1], b->arg[!turned]))
+            return sum;
+    }
+    return NULL;
+}
+
+/* k*min(a, b) + k*max(c - a, c - b) is k*c: a sequence that was cut is filled up to whole blocks.
+ */
+static bool lin_fill_choices(struct dims *ds, struct lin *l)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        for (unsigned j = 0; l->t[i]->kind == DIM_MIN && l->t[i]->n == 2 && j < l->n; j++) {
+            const int64_t k = l->k[i];
+            const bool alike = l->t[j]->kind == DIM_MAX && l->t[j]->n == 2 && l->k[j] == k;
+            const struct dim *sum = alike ? operands_together(ds, l->t[i], l->t[j]) : NULL;
+            if (!sum || dim_is_bad(sum))
+                continue;
+            lin_remove(l, i > j ? i : j);
+            lin_remove(l, i > j ? j : i);
+            lin_add(l, k, sum);
+            return true;
+        }
+    return false;
+}
+
 #define CHOICES_MAX 4
 
 /* Each operand of a is one of b and the same number more. */
@@ -160,7 +191,8 @@ const struct dim *dim_from_lin(struct dims *ds, struct lin *l)
 {
     while (!l->bad && lin_take_wholes(l))
         ;
-    while (!l->bad && (lin_join_choices(ds, l) || lin_cancel_choices(ds, l)))
+    while (!l->bad &&
+           (lin_join_choices(ds, l) || lin_fill_choices(ds, l) || lin_cancel_choices(ds, l)))
         ;
     if (l->bad)
         return l->n == DIM_TERMS_MAX ? dims_fail(ds, RILL_LIMIT, "a sum of more than 64 terms")

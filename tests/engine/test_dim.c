@@ -593,6 +593,8 @@ static void check_joined(void)
         { "min(1, T) + max(0, T - 1)", "T" },
         { "min(T, 1 + T/2) - min(T - 4, T/2 - 3)", "4" },
         { "min(S, T, 7) - 3*min(S + 2, T + 2, 9)", "-2*min(S, T, 7) - 6" },
+        { "min(1 - T + 2*(T/2), 2*(T/2)) + max(0, T - 1)", "2*(T/2)" },
+        { "2*min(S, T + 3) + 2*max(U - S, U - T - 3)", "2*U" },
         { "max(S, T)/2 - max(S, T + 1)/2", "max(S, T)/2 - max(S, T + 1)/2" },
         { "S + (max(S, T) - max(S - 4, T - 4))/2", "S + 2" },
         { "5 - 3*min(T, 2*U) - 3*max(T - 4, 2*U - 4)", "17 - 3*T - 6*U" },
@@ -609,6 +611,8 @@ static void check_joined(void)
     CHECK(parsed(ds, "min(S, T) - min(S - 4, T - 3)") != parsed(ds, "4"), "not as far apart");
     CHECK(parsed(ds, "min(S, T) - max(S - 4, T - 4)") != parsed(ds, "4"), "least and most");
     CHECK(parsed(ds, "min(1, T) + max(0, T - 2)") != parsed(ds, "T - 1"), "another cut");
+    CHECK(parsed(ds, "min(S, T) + max(U - S, U - T - 1)") != parsed(ds, "U"), "another block");
+    CHECK(parsed(ds, "min(S, T) + 2*max(U - S, U - T)") != parsed(ds, "U"), "twice as much");
     CHECK(parsed(ds, "min(1, T) - max(0, T - 1)") != parsed(ds, "T"), "a difference");
     dims_free(ds);
 }
