@@ -418,14 +418,20 @@ enum weighed {
     POWER
 };
 
-static uint32_t masked_scores(struct gb *b, uint32_t x, float low)
+/* [T, T]: 4 frames before and its own. */
+static uint32_t seen_of(struct gb *b, uint32_t x)
 {
     uint32_t n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 1));
     uint32_t i = GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1));
     uint32_t d = GB(b, "Sub", "", GB(b, "Unsqueeze", "", i, gb_ints(b, 1)),
                     GB(b, "Unsqueeze", "", i, gb_ints(b, 0)));
-    uint32_t seen = GB(b, "And", "", GB(b, "GreaterOrEqual", "", d, gb_int(b, 0)),
-                       GB(b, "Less", "", d, gb_int(b, 5)));
+    return GB(b, "And", "", GB(b, "GreaterOrEqual", "", d, gb_int(b, 0)),
+              GB(b, "Less", "", d, gb_int(b, 5)));
+}
+
+static uint32_t masked_scores(struct gb *b, uint32_t x, float low)
+{
+    uint32_t seen = seen_of(b, x);
     uint32_t q = GB(b, "MatMul", "", x, gb_weights(b, 2, WIDTH, WIDTH));
     uint32_t s = GB(b, "MatMul", "", q, gb_transpose(b, x, "0,2,1"));
     if (isinf(low))
@@ -491,12 +497,7 @@ static void key_beside(struct gb *b, const void *ctx)
 {
     const struct beside *c = ctx;
     uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
-    uint32_t n = length_of(b, x, false);
-    uint32_t i = GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1));
-    uint32_t d = GB(b, "Sub", "", GB(b, "Unsqueeze", "", i, gb_ints(b, 1)),
-                    GB(b, "Unsqueeze", "", i, gb_ints(b, 0)));
-    uint32_t seen = GB(b, "And", "", GB(b, "GreaterOrEqual", "", d, gb_int(b, 0)),
-                       GB(b, "Less", "", d, gb_int(b, 5)));
+    uint32_t seen = seen_of(b, x);
     uint32_t more[2];
     for (int k = 0; k < 2; k++)
         more[k] = c->learned ? gb_weights(b, 3, 1, 1, WIDTH) : gb_full(b, 0, 3, 1, 1, WIDTH);
@@ -517,6 +518,30 @@ static void key_beside(struct gb *b, const void *ctx)
         hides = GB(b, "Pad", "", hides, gb_ints(b, 0, 0, 0, 1));
     uint32_t w = GB(b, "Softmax", "axis=-1", GB(b, "Add", "", s, hides));
     gb_output(b, GB(b, "MatMul", "", w, values));
+}
+
+/* ---- frames of zeros that are put beside all ---- */
+
+static uint32_t heads_of(struct gb *b, uint32_t y)
+{
+    y = GB(b, "MatMul", "", y, gb_weights(b, 2, WIDTH, WIDTH));
+    y = GB(b, "Reshape", "", y, gb_ints(b, 1, -1, 2, WIDTH / 2));
+    return gb_transpose(b, y, "0,2,1,3");
+}
+
+struct zeros {
+    int before, after;
+};
+
+static void zeros_beside(struct gb *b, const void *ctx)
+{
+    const struct zeros *c = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    uint32_t y = GB(b, "Pad", "", x, gb_ints(b, 0, c->before, 0, 0, c->after, 0));
+    uint32_t q = heads_of(b, y), k = gb_transpose(b, heads_of(b, y), "0,1,3,2");
+    uint32_t hides = GB(b, "Where", "", seen_of(b, y), gb_scalar(b, 0), gb_scalar(b, -INFINITY));
+    uint32_t w = GB(b, "Softmax", "axis=-1", GB(b, "Add", "", GB(b, "MatMul", "", q, k), hides));
+    gb_output(b, gb_transpose(b, GB(b, "MatMul", "", w, heads_of(b, y)), "0,2,1,3"));
 }
 
 /* ---- a table of distances that the length cuts ---- */
@@ -709,6 +734,8 @@ static const struct habit habits[] = {
     { "a key of zeros, its mask joined", key_beside, (const struct beside[]) { { false, false, -INFINITY, false } }, "S>=1", { KEYS }, 1e-6F },
     { "a learned key and one of zeros, masks padded", key_beside, (const struct beside[]) { { true, true, -INFINITY, true } }, "S>=1", { KEYS }, 1e-6F },
     { "a learned key and one of zeros, masks joined and padded", key_beside, (const struct beside[]) { { true, false, -1e9f, true } }, "S>=1", { KEYS }, 1e-6F },
+    { "frames of zeros in front of keys in heads", zeros_beside, (const struct zeros[]) { { 3, 0 } }, "S>=1", { KEYS }, 1e-6F },
+    { "frames of zeros behind keys in heads", zeros_beside, (const struct zeros[]) { { 0, 3 } }, "S>=1", { KEYS }, 1e-6F },
     { "a table of distances, cut", cut_table, (const struct cut_table[]) { { false, false } }, "S>=1", TABLES, 1e-6F },
     { "a table of distances, cut, picked in one row", cut_table, (const struct cut_table[]) { { true, false } }, "S>=1", TABLES, 1e-6F },
     { "a table of distances, cut and turned", cut_table, (const struct cut_table[]) { { false, true } }, "S>=1", TABLES, 1e-6F },

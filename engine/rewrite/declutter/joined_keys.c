@@ -16,7 +16,8 @@
 
 #define PARTS_MAX 4
 #define SINKS_MAX 1024
-#define LOOKS_MAX 256 /* nodes that are taken apart */
+#define LOOKS_MAX 256      /* nodes that are taken apart */
+#define FILL_MAX (1 << 20) /* elements of what pads */
 
 struct parts {
     unsigned n;
@@ -94,13 +95,30 @@ static bool parts_fit(const struct apart *l, const struct parts *a, int back_a,
     return fit;
 }
 
+/* The parts are as large as what they are of on all other axes: what pads it is of size 1 on those
+ * that are open, which only element by element is the same. */
+static bool parts_whole(const struct apart *l, uint32_t w, int back, const struct parts *of)
+{
+    const int rank = fact_at(l, w)->rank;
+    for (unsigned k = 0; k < of->n; k++)
+        for (int b = 1; b <= rank; b++)
+            if (b != back && size_at(l, of->w[k], b) != size_at(l, w, b))
+                return false;
+    return true;
+}
+
+static bool whole_apart(struct apart *l, uint32_t w, int back, struct parts *ret)
+{
+    return take_apart(l, w, back, ret) && parts_whole(l, w, back, ret);
+}
+
 /* The parts of one input on that axis, the other inputs as they are. */
 static bool node_apart(struct apart *l, const struct node *n, unsigned i, int back,
                        struct parts *ret)
 {
     struct parts of;
     uint32_t in[8];
-    if (n->n_in > 8 || !take_apart(l, n->in[i], back, &of))
+    if (n->n_in > 8 || !whole_apart(l, n->in[i], back, &of))
         return false;
     for (unsigned k = 0; k < of.n; k++) {
         for (unsigned j = 0; j < n->n_in; j++)
@@ -231,23 +249,37 @@ static bool pad_end(const struct apart *l, const struct node *n, int axis, int64
         (pads[axis] == 0 || pads[rank + axis] == 0);
 }
 
-/* What is padded and, of size 1 on other axes, what pads it. */
+/* `more` places of what pads along the axis, of size 1 on others that are open; NULL: too many. */
+static struct tensor *fill_make(const struct apart *l, const struct fact *x, int axis, int64_t more,
+                                const struct tensor *fill)
+{
+    const size_t bytes = dtype_bytes(x->type);
+    int64_t dim[RANK_MAX], count = 1;
+    for (int i = 0; i < x->rank; i++) {
+        dim[i] = i == axis ? more : dim_is_const(x->shape[i]) ? dim_value(x->shape[i]) : 1;
+        if (dim[i] > FILL_MAX || (count *= dim[i]) > FILL_MAX)
+            return NULL;
+    }
+    struct tensor *t = tensor_new(l->e->g->arena, x->type, x->rank, dim);
+    for (int64_t i = 0; t && fill && i < count; i++)
+        memcpy((unsigned char *) t->data + (size_t) i * bytes, fill->data, bytes);
+    return t;
+}
+
+/* What is padded, and what pads it. */
 static bool pad_apart(struct apart *l, const struct node *n, int back, struct parts *ret)
 {
     const struct fact *x = fact_at(l, n->in[0]);
     const struct tensor *fill = node_has_input(n, 2) ? match_value(l->e->g, n->in[2]) : NULL;
     const int axis = x->rank - back;
-    int64_t dim[RANK_MAX], more = 0;
+    int64_t more = 0;
     bool behind = false;
     if (!pad_end(l, n, axis, &more, &behind) || (node_has_input(n, 2) && !fill))
         return false;
-    for (int i = 0; i < x->rank; i++)
-        dim[i] = i == axis ? more : 1;
-    struct tensor *t = tensor_new(l->e->g->arena, x->type, x->rank, dim);
-    const size_t bytes = dtype_bytes(x->type);
-    for (int64_t i = 0; t && fill && i < more; i++)
-        memcpy((unsigned char *) t->data + (size_t) i * bytes, fill->data, bytes);
-    const uint32_t pads = t ? graph_add_const(l->e->g, n->name, t) : WIRE_NONE;
+    struct tensor *t = fill_make(l, x, axis, more, fill);
+    if (!t)
+        return false;
+    const uint32_t pads = graph_add_const(l->e->g, n->name, t);
     ret->n = 2;
     ret->w[!behind] = n->in[0];
     ret->w[behind] = pads;
@@ -276,7 +308,7 @@ static bool sized_apart(struct apart *l, const struct node *n, int from, int to,
 {
     struct parts of;
     const uint32_t sizes = sizes_put(l, n, to, size);
-    if (sizes == WIRE_NONE || !take_apart(l, n->in[0], fact_at(l, n->in[0])->rank - from, &of))
+    if (sizes == WIRE_NONE || !whole_apart(l, n->in[0], fact_at(l, n->in[0])->rank - from, &of))
         return false;
     for (unsigned k = 0; k < of.n; k++)
         ret->w[k] = put(l, n->op, n->attr, (uint32_t[]) { of.w[k], sizes }, 2);
@@ -392,7 +424,7 @@ static bool split_apart(struct apart *l, const struct node *n, uint32_t w, int b
     const int rank = fact_at(l, n->in[0])->rank, axis = axis_normalise(axis_of(n), rank);
     int64_t piece[2];
     if (axis == rank - back || !piece_of(l, n, w, axis, piece) ||
-        !take_apart(l, n->in[0], back, ret))
+        !whole_apart(l, n->in[0], back, ret))
         return false;
     const uint32_t from = edit_int(g, piece[0]), to = edit_int(g, piece[1]),
                    along = edit_int(g, axis);
