@@ -196,6 +196,45 @@ static void step_recipe(struct gb *b, const void *ctx)
 #define LAYER(...) scan_layer_recipe, &(const struct scan_layer) { __VA_ARGS__ }
 /* clang-format on */
 
+/* ---- nearest resizing as gathered frames ---- */
+
+/* num frames for den, at (i + middle) * scale, or at quotients that are at most the last. */
+struct nearest {
+    int num, den;
+    enum { BY_NUMBER, BY_LENGTHS, BY_QUOTIENTS } how;
+    bool middle;
+    float off; /* what the scale is more than it should be */
+    int more;  /* frames that are gathered more than there are */
+};
+
+static uint32_t nearest_scale(struct gb *b, const struct nearest *c, uint32_t length)
+{
+    if (c->how == BY_NUMBER)
+        return gb_scalar(b, (float) ((double) c->den / c->num) + c->off);
+    const float times = (float) c->num / (float) c->den;
+    uint32_t n = GB(b, "Cast", "to=1", length);
+    return GB(b, "Div", "", n, GB(b, "Mul", "", n, gb_scalar(b, times + c->off)));
+}
+
+static void nearest_recipe(struct gb *b, const void *ctx)
+{
+    const struct nearest *c = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, 3);
+    uint32_t n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 1));
+    uint32_t to = GB(b, "Div", "", GB(b, "Mul", "", n, gb_int(b, c->num)), gb_int(b, c->den));
+    uint32_t i =
+        GB(b, "Range", "", gb_int(b, 0), GB(b, "Add", "", to, gb_int(b, c->more)), gb_int(b, 1));
+    if (c->how == BY_QUOTIENTS) {
+        i = GB(b, "Div", "", GB(b, "Mul", "", i, gb_int(b, c->den)), gb_int(b, c->num));
+        i = GB(b, "Min", "", i, GB(b, "Sub", "", n, gb_int(b, 1)));
+    } else {
+        i = GB(b, "Cast", "to=1", i);
+        i = c->middle ? GB(b, "Add", "", i, gb_scalar(b, 0.5f)) : i;
+        i = GB(b, "Cast", "to=8", GB(b, "Mul", "", i, nearest_scale(b, c, n)));
+    }
+    gb_output(b, GB(b, "Gather", "axis=1", x, i));
+}
+
 /* ---- checks ---- */
 
 static void law_check(struct oracle *o, const struct pattern *p)
@@ -302,8 +341,51 @@ static const struct pattern cells[] = {
       true },
 };
 
+#define NEAREST(...) nearest_recipe, &(const struct nearest) { __VA_ARGS__ }, "Resize"
+
+static const struct pattern resizes[] = {
+    { "doubled", NEAREST(.num = 2, .den = 1), 0, 1, true },
+    { "doubled about the middle", NEAREST(.num = 2, .den = 1, .how = BY_LENGTHS, .middle = true), 0,
+      1, true },
+    { "tripled", NEAREST(.num = 3, .den = 1), 0, 1, true },
+    { "tripled about the middle", NEAREST(.num = 3, .den = 1, .how = BY_LENGTHS, .middle = true), 0,
+      1, true },
+    { "three of two about the middle",
+      NEAREST(.num = 3, .den = 2, .how = BY_LENGTHS, .middle = true), 0, 1, true },
+    { "three of two at most the last", NEAREST(.num = 3, .den = 2, .how = BY_QUOTIENTS), 0, 1,
+      true },
+    { "halved about the middle", NEAREST(.num = 1, .den = 2, .how = BY_LENGTHS, .middle = true), 0,
+      1, true },
+    { "doubled at most the last", NEAREST(.num = 2, .den = 1, .how = BY_QUOTIENTS), 0, 1, true },
+};
+
+static const struct pattern no_resizes[] = {
+    { "by a factor that f32 rounds",
+      NEAREST(.num = 11, .den = 10, .how = BY_LENGTHS, .middle = true), 0, 0, true },
+    { "by another scale",
+      NEAREST(.num = 2, .den = 1, .how = BY_NUMBER, .middle = true, .off = -0.125F), 0, 0, true },
+    { "three more frames", NEAREST(.num = 2, .den = 1, .how = BY_QUOTIENTS, .more = 3), 0, 0,
+      true },
+    { "a scale below the ratio", NEAREST(.num = 6, .den = 5), 0, 0, true },
+};
+
+/* Other places stay gathered, whether they stream or not. */
+static void gathered_check(const struct pattern *p)
+{
+    struct oracle o;
+    struct graph made;
+    const bool ok = oracle_open(&o, p->recipe, p->ctx, "S>=1") == LAW_HOLDS &&
+        graph_with_nearest_recognised(&made, &o.model->decluttered.g, &o.err) == RILL_OK;
+    oracle_check(ok && graph_count_op(&made, p->op) == p->after, "%s: %s", p->name, o.err.text);
+    oracle_close(&o);
+}
+
 int main(void)
 {
+    for (size_t i = 0; i < sizeof resizes / sizeof *resizes; i++)
+        pattern_check(&resizes[i], graph_with_nearest_recognised);
+    for (size_t i = 0; i < sizeof no_resizes / sizeof *no_resizes; i++)
+        gathered_check(&no_resizes[i]);
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         pattern_check(&cells[i], graph_with_cells_recognised);
     for (size_t i = 0; i < sizeof norms / sizeof *norms; i++)

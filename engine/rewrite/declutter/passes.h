@@ -30,6 +30,10 @@ rill_status graph_with_last_frames_padded(struct graph *ret, const struct graph 
 rill_status graph_with_resizes_recognised(struct graph *ret, const struct graph *g,
                                           rill_error *reterr);
 
+/* Nearest resizing written out as a Gather at computed places becomes Resize. */
+rill_status graph_with_nearest_recognised(struct graph *ret, const struct graph *g,
+                                          rill_error *reterr);
+
 /* Ops on rows that were merged of several axes, time not the outermost, are done on the axes apart.
  * Changes how results round where a Gemm becomes a product and a sum. */
 rill_status graph_with_rows_apart(struct graph *ret, const struct graph *g, rill_error *reterr);
