@@ -235,6 +235,31 @@ static void nearest_recipe(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Gather", "axis=1", x, i));
 }
 
+/* ---- nan_to_num ---- */
+
+/* Of a softmax, or of what may be infinite; through f64, as PyTorch's first exporter writes it. */
+struct numbers {
+    bool wide, open;
+};
+
+static uint32_t infinite_to(struct gb *b, const struct numbers *c, uint32_t x, const char *side,
+                            float to)
+{
+    uint32_t wide = c->wide ? GB(b, "Cast", gb_printf(b, "to=%d", DTYPE_F64), x) : x;
+    uint32_t one = GB(b, side, "", x, gb_scalar(b, 0)), inf = GB(b, "IsInf", "", wide);
+    return GB(b, "Where", "", GB(b, "And", "", one, inf), gb_scalar(b, to), x);
+}
+
+static void numbers_recipe(struct gb *b, const void *ctx)
+{
+    const struct numbers *c = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, 6);
+    x = c->open ? GB(b, "Exp", "", x) : GB(b, "Softmax", "axis=-1", x);
+    x = GB(b, "Where", "", GB(b, "IsNaN", "", x), gb_scalar(b, 0), x);
+    x = infinite_to(b, c, x, "Less", -3.4e38F);
+    gb_output(b, infinite_to(b, c, x, "Greater", 3.4e38F));
+}
+
 /* ---- checks ---- */
 
 static void law_check(struct oracle *o, const struct pattern *p)
@@ -369,6 +394,14 @@ static const struct pattern no_resizes[] = {
     { "a scale below the ratio", NEAREST(.num = 6, .den = 5), 0, 0, true },
 };
 
+#define NUMBERS(...) numbers_recipe, &(const struct numbers) { __VA_ARGS__ }, "IsInf"
+
+static const struct pattern numbers[] = {
+    { "numbers of a softmax", NUMBERS(.wide = false), 0, 0, true },
+    { "numbers of a softmax, through f64", NUMBERS(.wide = true), 0, 0, true },
+    { "numbers that may be infinite", NUMBERS(.open = true), 2, 2, true },
+};
+
 /* Other places stay gathered, whether they stream or not. */
 static void gathered_check(const struct pattern *p)
 {
@@ -384,6 +417,8 @@ int main(void)
 {
     for (size_t i = 0; i < sizeof resizes / sizeof *resizes; i++)
         pattern_check(&resizes[i], graph_with_nearest_recognised);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        pattern_check(&numbers[i], graph_with_peepholes);
     for (size_t i = 0; i < sizeof no_resizes / sizeof *no_resizes; i++)
         gathered_check(&no_resizes[i]);
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)

@@ -17,8 +17,8 @@ rill_status graph_with_softplus_in_parts(struct graph *ret, const struct graph *
                                          rill_error *reterr);
 
 /* Nodes that give their input back go, a Slice of everything among them, and so do those that
- * flatten a tensor to rows for an op over its last axis. A GatherND of one coordinate becomes a
- * Gather. */
+ * flatten a tensor to rows for an op over its last axis, and a Where for infinite elements of what
+ * has none. A GatherND of one coordinate becomes a Gather. */
 rill_status graph_with_peepholes(struct graph *ret, const struct graph *g, rill_error *reterr);
 
 /* Copies of the last place of an axis that are joined behind it become a Pad, and so do those of

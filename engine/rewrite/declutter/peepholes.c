@@ -6,6 +6,7 @@
 #include "engine/rewrite/declutter/passes.h"
 #include "engine/typing/decide.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Whether every place of the list, input i of n, counts from the same end at every length: what a
@@ -181,6 +182,44 @@ static bool fronts_go(struct graph *g, uint32_t i)
     return x != WIRE_NONE && gather_put(&g->nodes[i], x, places);
 }
 
+#define STEPS_MAX 8
+
+/* Between 0 and 1, or not a number; through what replaces some elements by a number. */
+static bool is_bounded(const struct graph *g, uint32_t w, int steps)
+{
+    static const enum op_id ids[] = { OP_SOFTMAX, OP_SIGMOID };
+    const struct node *n = w == WIRE_NONE ? NULL : graph_producer(g, w);
+    float number;
+    if (!n || steps == STEPS_MAX)
+        return false;
+    if (node_is(n, OP_CAST))
+        return dtype_is_float(g->wires[w].fact.type) && is_bounded(g, n->in[0], steps + 1);
+    if (node_is(n, OP_WHERE))
+        return match_number(g, n->in[1], &number) && isfinite(number) &&
+            is_bounded(g, n->in[2], steps + 1);
+    return node_is_among(n, ids, sizeof ids / sizeof *ids);
+}
+
+/* Asks which elements are infinite, of what has none. */
+static bool is_never(const struct graph *g, uint32_t w, int steps)
+{
+    const struct node *n = w == WIRE_NONE ? NULL : graph_producer(g, w);
+    if (!n || steps == STEPS_MAX)
+        return false;
+    if (node_is(n, OP_CAST))
+        return g->wires[w].fact.type == DTYPE_BOOL && is_never(g, n->in[0], steps + 1);
+    if (node_is(n, OP_AND))
+        return is_never(g, n->in[0], steps + 1) || is_never(g, n->in[1], steps + 1);
+    return node_is(n, OP_ISINF) && is_bounded(g, n->in[0], steps + 1);
+}
+
+/* A Where that chooses its last input everywhere, as nan_to_num behind a softmax. */
+static bool chooses_last(const struct graph *g, const struct node *n)
+{
+    return node_is(n, OP_WHERE) && is_never(g, n->in[0], 0) &&
+        fact_same(&g->wires[n->in[2]].fact, &g->wires[n->out[0]].fact);
+}
+
 static void wires_follow(uint32_t *wires, size_t n, const uint32_t *instead)
 {
     for (size_t i = 0; i < n; i++)
@@ -202,6 +241,8 @@ rill_status graph_with_peepholes(struct graph *ret, const struct graph *g, rill_
         if (!rows_merge(ret, n) && !places_merge(ret, n) && !coordinate_goes(ret, n) &&
             !fronts_go(ret, i) && changes_nothing(ret, n))
             instead[n->out[0]] = n->in[0];
+        else if (chooses_last(ret, n))
+            instead[n->out[0]] = n->in[2];
     }
     wires_follow(ret->outputs, ret->n_outputs, instead);
     for (uint32_t i = 0; i < ret->n_states; i++)
