@@ -79,7 +79,8 @@ static bool place_of(const struct graph *g, uint32_t w, struct place *ret)
     return true;
 }
 
-/* The size and the axis of what n takes; 0: its place is known, or its size is not. */
+/* The size and the axis of what n takes, one place of an axis of which the size is open; 0: its
+ * place is known, or its size is not. */
 static int64_t size_of(const struct graph *g, const struct node *n, const uint32_t *in, int *axis)
 {
     const struct fact *x = fact_of(g, in[IN_DATA]), *start = fact_of(g, in[IN_START]);
@@ -93,10 +94,11 @@ static int64_t size_of(const struct graph *g, const struct node *n, const uint32
     if (n->n_in > IN_STEPS && in[IN_STEPS] != WIRE_NONE && !number_of(g, in[IN_STEPS], &step))
         return 0;
     *axis = axis_normalise(at, x->rank);
-    if (*axis < 0 || step != 1 || from.of != to.of || !dim_is_const(x->shape[*axis]) ||
+    if (*axis < 0 || step != 1 || from.of != to.of ||
         __builtin_sub_overflow(to.plus, from.plus, &size))
         return 0;
-    return size > 0 && size <= dim_value(x->shape[*axis]) ? size : 0;
+    const int64_t most = dim_is_const(x->shape[*axis]) ? dim_value(x->shape[*axis]) : 1;
+    return size > 0 && size <= most ? size : 0;
 }
 
 /* ---- what stands for it ---- */

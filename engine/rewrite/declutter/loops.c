@@ -6,6 +6,7 @@
 #include "engine/ops/attrs.h"
 #include "engine/rewrite/declutter/match.h"
 #include "engine/rewrite/declutter/passes.h"
+#include "engine/rewrite/declutter/put.h"
 
 #define SLICES_MAX 32
 
@@ -47,10 +48,42 @@ static uint32_t captured(const struct looped *l, uint32_t w)
     return WIRE_NONE;
 }
 
+#define STEPS_MAX 16
+
+static bool is_zero(const struct graph *g, uint32_t w)
+{
+    int64_t v;
+    unsigned n;
+    return match_ints(g, w, &v, 1, &n) && n == 1 && v == 0;
+}
+
+/* The number of the iteration, as a list of one too; it is never below 0. */
+static bool is_number(const struct graph *body, uint32_t w, int steps)
+{
+    static const enum op_id moves[] = { OP_IDENTITY, OP_RESHAPE, OP_SQUEEZE, OP_UNSQUEEZE };
+    const struct node *n = w == WIRE_NONE ? NULL : graph_producer(body, w), *less;
+    if (!n || steps == STEPS_MAX)
+        return w != WIRE_NONE && w == body->inputs[0];
+    if (node_is_among(n, moves, sizeof moves / sizeof *moves))
+        return is_number(body, n->in[0], steps + 1);
+    if (node_is(n, OP_ADD))
+        return is_zero(body, n->in[1]) && is_number(body, n->in[0], steps + 1);
+    return node_is(n, OP_WHERE) && (less = match_op(body, n->in[0], OP_LESS)) &&
+        is_zero(body, less->in[1]) && is_number(body, less->in[0], steps + 1) &&
+        is_number(body, n->in[2], steps + 1);
+}
+
+/* Its place stays an axis of size 1. */
+static bool keeps_axis(const struct looped *l, const struct node *n)
+{
+    return l->body->wires[n->in[1]].fact.rank == 1;
+}
+
 static bool takes_place(const struct looped *l, const struct graph *g, const struct node *n)
 {
     uint32_t from = node_is(n, OP_GATHER) ? captured(l, n->in[0]) : WIRE_NONE;
-    if (from == WIRE_NONE || n->in[1] != l->body->inputs[0])
+    if (from == WIRE_NONE || !is_number(l->body, n->in[1], 0) ||
+        l->body->wires[n->in[1]].fact.rank > 1)
         return false;
     const struct fact *f = &g->wires[from].fact;
     return f->shape[axis_normalise(axis_of(n), f->rank)] == l->trips;
@@ -118,6 +151,25 @@ static uint32_t input_copy(const struct looped *l, struct copied *c, uint32_t w)
     return c->map[w] = graph_add_input(c->to, l->body->wires[w].name, &f);
 }
 
+/* What an iteration gets of what is scanned. */
+static rill_status slice_copy(const struct looped *l, struct copied *c, const struct node *n)
+{
+    const struct fact whole = l->body->wires[n->out[0]].fact;
+    const int64_t axis = axis_normalise(axis_of(n), whole.rank);
+    struct fact f = whole;
+    uint32_t in[2];
+    if (!keeps_axis(l, n))
+        return input_copy(l, c, n->out[0]) == WIRE_NONE ? no_memory(l) : RILL_OK;
+    f.rank--;
+    for (int i = (int) axis; i < f.rank; i++)
+        f.shape[i] = whole.shape[i + 1];
+    in[0] = graph_add_input(c->to, l->body->wires[n->out[0]].name, &f);
+    if (in[0] == WIRE_NONE)
+        return no_memory(l);
+    TRY(put_ints(c->to, (struct attr_ints) { .v = &axis, .n = 1 }, &in[1], l->err));
+    return put_op(c->to, OP_UNSQUEEZE, in, 2, &whole, &c->map[n->out[0]], NULL, l->err);
+}
+
 static rill_status inputs_copy(const struct looped *l, struct copied *c)
 {
     const unsigned char yes = 1;
@@ -125,7 +177,7 @@ static rill_status inputs_copy(const struct looped *l, struct copied *c)
     for (unsigned i = 0; i < l->n_states; i++)
         made &= input_copy(l, c, l->body->inputs[2 + i]) != WIRE_NONE;
     for (unsigned k = 0; k < l->n_slices; k++)
-        made &= input_copy(l, c, l->gather[k]->out[0]) != WIRE_NONE;
+        TRY(slice_copy(l, c, l->gather[k]));
     if (l->counts)
         made &= input_copy(l, c, l->body->inputs[0]) != WIRE_NONE;
     for (uint32_t i = 2 + l->n_states; i < l->body->n_inputs; i++)

@@ -1478,6 +1478,22 @@ def loop_passed():
     c.save()
 
 
+def loop_sliced():
+    """A recurrence over x[:, i:i + 1] in a loop, whose frames keep their axis."""
+    c = Case("loop_sliced", 17)
+    x = c.numbers("x", [1, "T", 4], 1, 6, 4)
+    trips = c.op("Gather", c.op("Shape", x), c.const(1), axis=0)
+
+    def step(body, i, state):
+        start, end = (body.op("Unsqueeze", at, c.const([0])) for at in (i, body.op("Add", i, c.const(1))))
+        y = body.op("Tanh", body.op("Add", body.op("Slice", x, start, end, c.const([1])), state))
+        return body.op("Identity", "on"), y, body.op("Squeeze", y, c.const([1]))
+
+    for out in loop(c, trips, "", [(c.const(np.zeros([1, 1, 4]), "f4"), T.FLOAT, [1, 1, 4])], step, 1, [[1, 4]])[1:]:
+        c.output(c.op("Transpose", out, perm=[1, 0, 2]))
+    c.save()
+
+
 def sizes_range():
     """As many numbers as the largest length says, of integers and of floats."""
     c = Case("sizes_range", 17)
@@ -1733,7 +1749,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, ports_again, ports_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_masks, vendor_packs, vendor_fused, vendor_contrib, vendor_last_conv, scatter_cache, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
-         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, resize_10, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
+         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, loop_sliced, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, resize_10, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
 
 if __name__ == "__main__":
     for case in CASES:
