@@ -154,13 +154,27 @@ static rill_status channels_turned(struct conversion *l, bool back, uint32_t x, 
     return convert_emit(l, "Transpose", &perm, 1, &x, 1, ret, 1);
 }
 
+/* Channels behind which zeros fill the last block, as the weights that read them have it. */
+static uint32_t channels_filled(struct emitter *e, uint32_t x, int block)
+{
+    uint32_t channels = emit_sizes(e, x, 1, 2), size = emit_list(e, block);
+    uint32_t over = emit(e, "Add", channels, emit_list(e, block - 1));
+    uint32_t all = emit(e, "Mul", emit(e, "Div", over, size), size);
+    uint32_t none = emit_list(e, 0, 0, 0, 0, 0), behind = emit_list(e, 0, 0);
+    return emit(e, "Pad", x, emit_joined(e, none, emit(e, "Sub", all, channels), behind));
+}
+
 rill_status up_reorder_input(struct conversion *l)
 {
+    struct emitter e = { l, RILL_OK };
+    int block = 0;
     uint32_t y = l->in[0];
     TRY(convert_inputs_check(l, 1, 1, 0x1));
+    TRY(block_find(l, &block));
     if (convert_int(l, "channels_last", 0))
         TRY(channels_turned(l, false, l->in[0], &y));
-    return convert_finish(l, y);
+    y = channels_filled(&e, y, block);
+    return e.status == RILL_OK ? convert_finish(l, y) : e.status;
 }
 
 rill_status up_reorder_output(struct conversion *l)

@@ -64,6 +64,13 @@ class Net:
         self.at = self.nodes[-1].output[0]
 
     def conv(self, w, bias, activation="", group=1, **attrs):
+        if self.block and (group == w.shape[0] > 1 or w.shape[1] >= self.block) and not self.lies:
+            self.node("ReorderInput")
+            self.lies = True
+        if self.block and self.lies and group == w.shape[0] > 1:
+            group = filled(group, self.block)
+        if self.block and self.lies and group == 1:
+            w = np.pad(w, [(0, 0), (0, filled(w.shape[1], self.block) - w.shape[1]), (0, 0), (0, 0)])
         if self.block and not self.lies and w.shape[1] >= self.block:
             self.node("ReorderInput")
             self.lies = True
@@ -79,7 +86,10 @@ class Net:
         if activation:
             self.node(activation)
 
-    def pool(self, op, **attrs):
+    def pool(self, op, plain=False, **attrs):
+        if plain and self.lies:
+            self.node("ReorderOutput", channels=self.channels)
+            self.lies = False
         self.node(op, **attrs)
 
     def twice(self):
@@ -121,6 +131,8 @@ for size in (8, 16):
     same("nothing tells", 16, [conv(32, 16), conv(16, 32)], size, "does not say whether its blocks are of 8 or of 16")
     same("the metadata tell", 16, [conv(32, 16), conv(16, 32)], size, said=size)
     same("the metadata tell nonsense", 16, [conv(32, 16), conv(16, 32)], size, "in one file", said=4)
+    same("channels that fill no block", 3,
+         [conv(26, 3), ("pool", {"op": "Sigmoid", "plain": True}), conv(26, 1, 26), ("pool", {"op": "Sigmoid", "plain": True}), conv(5, 26)], size)
 same("a block and a half", 1, [conv(24, 1), conv(16, 24)], 8)
 same("too few for a block", 8, [conv(32, 8), conv(16, 32)], 16)
 for said in (16, 4):
