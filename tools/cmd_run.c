@@ -562,17 +562,46 @@ static rill_status sizes_learn(struct job *j)
     return RILL_OK;
 }
 
-/* Where the sizes that a network leaves open keep it from opening, those of the data are told. */
+/* Whether no input is of another size than its data: a size that the file leaves open may have been
+ * taken as 1. */
+static bool sizes_fit(const rill_model *m, const struct step_shape *data, uint32_t n)
+{
+    const struct graph *g = &m->typed.g;
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        const struct wire *w = &g->wires[g->inputs[i]];
+        for (uint32_t k = 0; k < n; k++)
+            for (int a = 0;
+                 !strcmp(data[k].name, w->name) && data[k].rank == w->fact.rank && a < data[k].rank;
+                 a++)
+                if (dim_is_const(w->fact.shape[a]) && dim_value(w->fact.shape[a]) != data[k].dim[a])
+                    return false;
+    }
+    return true;
+}
+
+/* Where the sizes that a network leaves open keep it from opening, or were taken as others, those
+ * of the data are told. */
 static rill_status job_open(struct job *j, const char *name)
 {
     struct step_shape *list;
+    rill_model *m;
+    rill_error err;
     rill_status s = open_uncompiled(&j->model, name, &j->open, &j->err);
-    if (s != RILL_UNSUPPORTED || j->steps > 1 || !j->inputs.n || !open_is_bare(name))
+    if ((s != RILL_OK && s != RILL_UNSUPPORTED) || j->steps > 1 || !j->inputs.n ||
+        !open_is_bare(name))
         return s;
     TRY(run_inputs_shapes(&j->inputs, &j->arena, &list, &j->open.n_data, &j->err));
+    if (s == RILL_OK && sizes_fit(j->model, list, j->open.n_data))
+        return s;
     j->open.data = list;
     j->open.data_tells = true;
-    return open_uncompiled(&j->model, name, &j->open, &j->err);
+    if (s != RILL_OK)
+        return open_uncompiled(&j->model, name, &j->open, &j->err);
+    if (open_uncompiled(&m, name, &j->open, &err) == RILL_OK) { /* else the data is refused */
+        rill_model_free(j->model);
+        j->model = m;
+    }
+    return s;
 }
 
 /* Of the sizes that the data has. */

@@ -19,6 +19,10 @@ expect 0 "'conv11_0' (Conv): it has groups" \
 data=$cases/loop_none/test_data_set_0 # S would count time, along which no cache grows
 expect 0 "loop1_2 *f32\[5,4,3\]" \
     "$tool" run -i "x=$data/input_0.pb" -i "trips=$data/input_1.pb" "$cases/loop_none/model.onnx"
+data=$cases/batch_open/test_data_set_0
+expect 0 "mul2_0 *f32\[2,7,4\]" "$tool" run -i "x=$data/input_0.pb" -i "seen=$data/input_1.pb" "$cases/batch_open/model.onnx"
+expect 0 "mul2_0 *f32\[2,7,4\]" "$tool" run -i "x=$data/input_0.pb" "$cases/batch_open/model.onnx"
+expect 3 "input 'seen' is f32\[1,S\]; .*input_0.pb has f32\[2,7,4\]" "$tool" run -i "seen=$data/input_0.pb" "$cases/batch_open/model.onnx"
 sides() # sides ROWS COLUMNS: data of sizes_square
 {
     python3 -c "import struct, sys

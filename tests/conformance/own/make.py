@@ -1051,6 +1051,27 @@ def recording_grouped():
     c.save()
 
 
+def batch_open():
+    """A batch that the file leaves open beside a length, of several inputs."""
+    c = Case("batch_open")
+    x = c.numbers("x", ["B", "S", 4], 2, 7, 4)
+    seen = c.input("seen", ["B", "S"], np.array([[1, 1, 0, 1, 1, 0, 1], [1, 0, 0, 1, 1, 1, 0]], "f4"))
+    c.output(c.op("Mul", c.op("Relu", x), c.op("Unsqueeze", seen, c.const([2]))))
+    c.save()
+
+
+def vendor_prompt():
+    """A first prompt of GroupQueryAttention counts on from the first place that is given, in every sequence."""
+    c = Case("vendor_prompt")
+    q, k, v = (c.input(n, [2, 5, w], c.random.standard_normal((2, 5, w)).astype("f4")) for n, w in (("q", 32), ("k", 16), ("v", 16)))
+    sizes = c.const([4, 4], "i4"), c.const(5, "i4")
+    at = c.input("at", [2, 5], np.array([[1, 2, 3, 4, 5], [4, 9, 0, 7, 2]], "i8"))
+    for y in c.op("GroupQueryAttention", q, k, v, "", "", *sizes, *turning(c, 16), at, domain=MICROSOFT, num_heads=2, kv_num_heads=1,
+                  do_rotary=1, outputs=3):
+        c.output(y)
+    c.save()
+
+
 def recording_heads():
     """MultiHeadAttention and Attention of com.microsoft under masks that nodes compute, beside masks of data."""
     c, x, qkv = of_recording("recording_heads", 21, 8, 8)
@@ -1750,6 +1771,8 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          index_position, index_late, index_cut, slice_late, ports_again, ports_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_masks, vendor_packs, vendor_fused, vendor_contrib, vendor_last_conv, scatter_cache, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
          recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, loop_sliced, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, resize_10, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
+         index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_prompt, vendor_masks, vendor_packs, vendor_fused, vendor_contrib, vendor_last_conv, scatter_cache, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
+         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, batch_open, sizes_declared, resize_10, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
 
 if __name__ == "__main__":
     for case in CASES:
