@@ -6,6 +6,7 @@
 #include "engine/graph/op.h"
 #include "engine/plan/file/planfile.h"
 #include "lib/pipeline.h"
+#include "models/onnx/reader.h"
 #include "models/port_kinds.h"
 #include "tools/inspect_axes.h"
 #include "tools/inspect_bytes.h"
@@ -295,11 +296,27 @@ static int pass_print(const struct command *cmd, const struct inspect *in, const
     return TOOL_OK;
 }
 
+static void ops_of_files_print(void)
+{
+    struct onnx_op_row o;
+    printf("\n  %-19s %-25s %-7s %s\n", "domain", "op of ONNX files", "opsets", "becomes");
+    for (unsigned i = 0; onnx_op_at(i, &o); i++) {
+        char last[16] = "";
+        if (!*o.domain && o.last < ONNX_OPSET_MAX)
+            snprintf(last, sizeof last, "%d", o.last);
+        printf("  %-19s %-25s %d-%-*s %s%s%s\n", *o.domain ? o.domain : "ai.onnx", o.name, o.first,
+               o.first < 10 ? 5 : 4, last, o.engine ? o.engine : "", o.engine && o.note ? ": " : "",
+               o.note ? o.note : "");
+    }
+}
+
+/* Those of files behind an empty line, two spaces in. */
 static int ops_print(void)
 {
     const struct op *o;
     for (unsigned i = 0; (o = op_at(i)); i++)
         printf("%-24s %s\n", o->name, o->help ? o->help : "");
+    ops_of_files_print();
     return TOOL_OK;
 }
 
@@ -349,7 +366,8 @@ static int run(const struct command *cmd, int argc, char **argv)
     const struct opt table[] = {
         OPEN_OPTS(oo),
         { "json", 0, OPT_FLAG, &asked.json, NULL, "print {inputs, outputs, nodes, steps, ...}" },
-        { "ops", 0, OPT_FLAG, &ops, NULL, "list the ops of the engine instead" },
+        { "ops", 0, OPT_FLAG, &ops, NULL,
+          "list the ops of the engine, and what becomes of each of ONNX files, instead" },
         { "axes", 0, OPT_FLAG, &asked.axes, NULL,
           "how each op touches axes; of a MODEL, the windows of its nodes" },
         { "pass", 0, OPT_TEXT, &asked.pass, "PASS",

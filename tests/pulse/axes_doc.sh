@@ -8,7 +8,7 @@ folder_make
 sed -n '/^    op  /,$p' "$doc" >"$dir/doc"
 good "docs/streaming.md is what rill inspect --axes prints" diff "$dir/doc" "$dir/tool"
 good "docs/streaming.md has at most 130 lines" test "$(wc -l <"$doc")" -le 130
-for op in $("$rill" inspect --ops | cut -d' ' -f1); do
+for op in $("$rill" inspect --ops | sed '/^$/,$d' | cut -d' ' -f1); do
     good "$op is in the table" grep "[ ]$op\( \|\$\)" "$dir/tool"
 done
 finish

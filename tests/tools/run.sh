@@ -17,6 +17,8 @@ done
 expect 2 "unknown option" "$rill" denoise --loud a b
 expect 2 "wrong number of arguments" "$rill" denoise a
 
+expect 0 "^  com.microsoft  *FastGelu  *1-  *[^ ]" "$rill" inspect --ops
+expect 0 "^  ai.onnx  *Slice  *1-9  *Slice" "$rill" inspect --ops
 # ---- runtimes: the processor is there, and the rest says what it looked for
 expect 0 "cpu  *computes by cpu" "$rill" runtimes
 expect 0 "gpu  *[^ ].*/dev/nvidiactl.* use cpu, or gpu-or-cpu" "$rill" runtimes
