@@ -15,7 +15,7 @@ rill_status op_fail(rill_error *err, rill_status s, const struct node *n, const 
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     if (n->claim && s == RILL_INVALID)
-        return err_set(err, s, "node '%.80s': %s", n->name, n->claim);
+        return err_set(err, s, "node '%.80s' %s", n->name, n->claim);
     return err_set(err, s, "%s%snode '%.80s' (%s): %s", n->origin ? n->origin : "",
                    n->origin ? ": " : "", n->name, n->op->name, text);
 }

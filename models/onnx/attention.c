@@ -19,8 +19,16 @@ struct attention attention_none(void)
 /* The first Transpose holds the rank to 3. */
 uint32_t attention_heads(struct emitter *e, uint32_t x, int64_t heads)
 {
+    struct graph *g = e->l->scope->g;
     uint32_t held = emit_turned(e, x, (const int64_t[]) { 0, 1, 2 }, 3);
     uint32_t y = emit(e, "Reshape", held, emit_list(e, 0, 0, heads, -1));
+    const char *origin =
+        arena_printf(e->l->r->arena, "%s%s%s, whose %" PRId64 " heads have to divide the channels",
+                     e->l->domain, *e->l->domain ? "." : "", e->l->node->op, heads);
+    if (e->status == RILL_OK && !origin)
+        e->status = no_memory(e->l->r);
+    if (e->status == RILL_OK)
+        g->nodes[g->n_nodes - 1].origin = origin;
     return emit_turned(e, y, (const int64_t[]) { 0, 2, 1, 3 }, 4);
 }
 

@@ -82,6 +82,22 @@ enum {
     MHA_INS
 };
 
+#define UNIDIRECTIONAL                                                                             \
+    "unidirectional is read of no more keys than queries and the cache have frames; an "           \
+    "attention_bias, or a mask, says which keys each query sees"
+
+/* As far as the file says them. */
+static rill_status mha_sizes_check(struct conversion *l)
+{
+    const bool rows = convert_rank(l, MHA_Q) == 3 && convert_has(l, MHA_K);
+    const int64_t q = convert_size(l, MHA_Q, 1),
+                  k = convert_size(l, MHA_K, convert_rank(l, MHA_K) == 4 ? 2 : 1),
+                  past = convert_has(l, MHA_PAST_K) ? convert_size(l, MHA_PAST_K, 2) : 0;
+    if (rows && convert_int(l, "unidirectional", 0) && q >= 0 && past >= 0 && k > q)
+        return convert_fail(l, RILL_UNSUPPORTED, UNIDIRECTIONAL);
+    return RILL_OK;
+}
+
 static rill_status mha_check(struct conversion *l)
 {
     TRY(convert_inputs_check(l, 1, 10, 1u << MHA_Q));
@@ -92,6 +108,7 @@ static rill_status mha_check(struct conversion *l)
         return convert_fail(l, RILL_MALFORMED, "values come without keys");
     if (convert_has(l, MHA_PAST_K) != convert_has(l, MHA_PAST_V))
         return convert_fail(l, RILL_MALFORMED, "past_key and past_value come together");
+    TRY(mha_sizes_check(l));
     return key_mask_check(l, MHA_KEY_MASK, "key_padding_mask");
 }
 
@@ -155,8 +172,7 @@ static uint32_t mha_before(struct emitter *e, const struct attention *a)
     uint32_t seen = emit(e, "Add", a->before, emit_sizes(e, a->q, 2, 3));
     uint32_t more = emit(e, "Sub", emit_sizes(e, a->k, 2, 3), seen);
     return emit(e, "Add", a->before,
-                attention_held(e, emit(e, "Max", more, emit_int(e, 0)),
-                               "unidirectional is read of no more keys than queries"));
+                attention_held(e, emit(e, "Max", more, emit_int(e, 0)), UNIDIRECTIONAL));
 }
 
 rill_status up_multi_head_attention(struct conversion *l)

@@ -73,6 +73,7 @@ static const struct attr_row {
     { up_reorder_input, "i:channels_last" },
     { up_reorder_output, "i:channels i:channels_last" },
     { up_rotary, "i:interleaved i:num_heads i:rotary_embedding_dim" },
+    { up_scan_8, "i:num_scan_inputs I:directions" },
     { up_scan_9,
       "i:num_scan_inputs I:scan_input_axes I:scan_input_directions I:scan_output_axes "
       "I:scan_output_directions" },

@@ -114,11 +114,29 @@ rill_status up_softmax_1(struct conversion *l)
 
 /* ---- gates ---- */
 
+/* As far as the file says them. */
+static rill_status swiglu_shapes_check(const struct conversion *l)
+{
+    const int a = convert_rank(l, 0), b = convert_rank(l, 1);
+    if (a < 0 || b < 0)
+        return RILL_OK;
+    bool same = a == b;
+    for (int i = 0; same && i < a; i++) {
+        const int64_t x = convert_size(l, 0, i), y = convert_size(l, 1, i);
+        same = x < 0 || y < 0 || x == y;
+    }
+    return same ? RILL_OK
+                : convert_fail(l, RILL_MALFORMED,
+                               "A and B are of different shapes; it takes two of the same, and an "
+                               "Expand in front makes them so");
+}
+
 rill_status up_swiglu(struct conversion *l)
 {
     const struct attr *alpha = convert_attr(l, "alpha");
     uint32_t gate = WIRE_NONE, y;
     TRY(convert_inputs_check(l, 2, 2, 0x3));
+    TRY(swiglu_shapes_check(l));
     TRY(convert_emit(l, "Swish", alpha, alpha != NULL, l->in, 1, &gate, 1));
     TRY(convert_binary(l, "Mul", gate, l->in[1], &y));
     return convert_finish(l, y);
