@@ -150,12 +150,30 @@ static uint32_t gqa_filled(struct emitter *e)
     return emit(e, "Add", emit_cast(e, e->l->in[GQA_LAST], DTYPE_I64), emit_int(e, 1));
 }
 
+/* 0; without a cache the frames of now are all, and no sequence ends behind them. One of no frames
+ * ends at -1. */
+static uint32_t gqa_prompt_held(struct emitter *e, uint32_t q)
+{
+    struct conversion *l = e->l;
+    uint32_t now = emit_sizes(e, q, 2, 3), none = emit_int(e, 0), filled = gqa_filled(e);
+    uint32_t over = emit(e, "Max", emit(e, "Sub", filled, now), none);
+    uint32_t off = emit(e, "Sub", over, emit(e, "Min", filled, none));
+    uint32_t total = emit_cast(e, l->in[GQA_TOTAL], DTYPE_I64);
+    return emit(e, "Add",
+                attention_held(e, off,
+                               "seqlens_k is a frame of now where there is no cache: from 0 to "
+                               "their number less one"),
+                attention_held(e, emit(e, "Sub", total, now),
+                               "total_sequence_length is the number of frames of now where there "
+                               "is no cache"));
+}
+
 /* Frames in front of those of now: what the cache holds, [1]; of one in place [batch,1,1,1]. */
 static uint32_t gqa_before(struct emitter *e, uint32_t q)
 {
     struct conversion *l = e->l;
     if (!convert_has(l, GQA_PAST_K))
-        return emit_list(e, 0);
+        return gqa_prompt_held(e, q);
     uint32_t now = emit_sizes(e, q, 2, 3);
     if (gqa_is_in_place(l)) {
         uint32_t before = emit(e, "Sub", gqa_filled(e), now);
@@ -188,16 +206,27 @@ static uint32_t gqa_kept(struct emitter *e, unsigned past, uint32_t x, uint32_t 
     return emit_with(e, "ScatterElements", "axis", 2, (uint32_t[]) { l->in[past], to, x }, 3);
 }
 
+/* The place of each frame of x. Of those that are given a first prompt takes the first alone. */
+static uint32_t gqa_places(struct emitter *e, uint32_t x, uint32_t before)
+{
+    struct conversion *l = e->l;
+    const bool given = convert_has(l, GQA_POSITIONS); /* [batch, frames] */
+    if (given && convert_has(l, GQA_PAST_K))
+        return emit(e, "Unsqueeze", l->in[GQA_POSITIONS], emit_list(e, 1));
+    if (given)
+        before = emit_with(e, "Gather", "axis", 0,
+                           EMIT_WIRES(emit(e, "Reshape", l->in[GQA_POSITIONS], emit_list(e, -1)),
+                                      emit_list(e, 0)));
+    else if (gqa_is_in_place(l))
+        before = emit(e, "Reshape", before, emit_list(e, -1, 1, 1));
+    return emit(e, "Add", emit_range(e, emit_sizes(e, x, 2, 3)), before);
+}
+
 static uint32_t gqa_turned(struct emitter *e, uint32_t x, uint32_t before)
 {
     struct conversion *l = e->l;
     const bool woven = convert_int(l, "rotary_interleaved", 0) != 0;
-    const bool given = convert_has(l, GQA_POSITIONS); /* [batch, frames] */
-    uint32_t of[2],
-        at = given
-        ? emit(e, "Unsqueeze", l->in[GQA_POSITIONS], emit_list(e, 1))
-        : emit(e, "Add", emit_range(e, emit_sizes(e, x, 2, 3)),
-               gqa_is_in_place(l) ? emit(e, "Reshape", before, emit_list(e, -1, 1, 1)) : before);
+    uint32_t of[2], at = gqa_places(e, x, before);
     for (unsigned i = 0; i < 2; i++)
         of[i] = emit(e, "Gather", l->in[GQA_COS + i], at);
     return rotary_put(e, x, of[0], of[1], woven);

@@ -85,6 +85,20 @@ static const struct row rows[] = {
     { "local_window_size=0 leaves no frame to see", GQA, { QKV, { "", { 0 }, { 0 }, 0 }, { "", { 0 }, { 0 }, 0 }, LAST(1, 2), ALL(1, 3) }, { HEADS, { "local_window_size", 0, { 0 } } } },
     { "seqlens_k holds -1", GQA, { QKV, { "", { 0 }, { 0 }, 0 }, { "", { 0 }, { 0 }, 0 }, LAST(1, -1), ALL(1, 3) }, { HEADS } },
     { "total_sequence_length holds 0", GQA, { QKV, { "", { 0 }, { 0 }, 0 }, { "", { 0 }, { 0 }, 0 }, LAST(1, 2), ALL(1, 0) }, { HEADS } },
+    { "node 'y' (com.microsoft.GroupQueryAttention): seqlens_k is a frame of now where there is no cache: from 0 to", GQA,
+      { QKV, { "", { 0 }, { 0 }, 0 }, { "", { 0 }, { 0 }, 0 }, LAST(1, 3), ALL(1, 3) }, { HEADS } },
+    { "", GQA, { QKV, { "", { 0 }, { 0 }, 0 }, { "", { 0 }, { 0 }, 0 }, LAST(1, 0), ALL(1, 3) }, { HEADS } },
+    { "(com.microsoft.GroupQueryAttention): total_sequence_length is the number of frames of now", GQA,
+      { QKV, { "", { 0 }, { 0 }, 0 }, { "", { 0 }, { 0 }, 0 }, LAST(1, 2), ALL(1, 4) }, { HEADS } },
+    { "com.microsoft.MultiHeadAttention, whose 3 heads have to divide the channels: node 'y' (Reshape)",
+      "com.microsoft", "MultiHeadAttention", 18, { QKV }, { { "num_heads", 0, { 3 } } } },
+    { "(com.microsoft.MultiHeadAttention): unidirectional is read of no more keys than queries and the cache have frames; an attention_bias",
+      "com.microsoft", "MultiHeadAttention", 18, { { "q", { 1, 2, 8, -1 }, { 0 }, 0 }, { "k", { 1, 3, 8, -1 }, { 0 }, 0 }, { "v", { 1, 3, 8, -1 }, { 0 }, 0 } },
+      { { "num_heads", 0, { 2 } }, { "unidirectional", 0, { 1 } } } },
+    { "(Scan, opset 8): the form of opset 8 scans batches; export for opset 9", "", "Scan", 8, { { "x", { 2, 3, -1 }, { 0 }, 0 } }, { { "num_scan_inputs", 0, { 1 } } } },
+    { "", "", "SwiGLU", 28, { { "a", { 2, 3, -1 }, { 0 }, 0 }, { "b", { 2, 3, -1 }, { 0 }, 0 } }, { { 0 } } },
+    { "(SwiGLU, opset 28): A and B are of different shapes", "", "SwiGLU", 28, { { "a", { 2, 3, -1 }, { 0 }, 0 }, { "b", { 3, -1 }, { 0 }, 0 } }, { { 0 } } },
+    { "(SwiGLU, opset 28): A and B are of different shapes", "", "SwiGLU", 28, { { "a", { 2, 3, -1 }, { 0 }, 0 }, { "b", { 2, 1, -1 }, { 0 }, 0 } }, { { 0 } } },
 };
 /* clang-format on */
 
