@@ -120,6 +120,11 @@ static rill_status infer_scales(struct infer *c, const int *axes, int n)
     return RILL_OK;
 }
 
+static double ratio_kept(int policy, double best, double s)
+{
+    return best == 0 || (policy == RATIO_NOT_LARGER ? s < best : s > best) ? s : best;
+}
+
 /* Sizes that keep the ratio of the axes: one scale for all. */
 static rill_status infer_ratio(struct infer *c, int policy, const int *axes, int n)
 {
@@ -128,8 +133,7 @@ static rill_status infer_ratio(struct infer *c, int policy, const int *axes, int
         const struct dim *want = c->out[0].shape[axes[i]], *have = c->in[IN_X]->shape[axes[i]];
         if (!dim_is_const(want) || !dim_is_const(have) || dim_value(have) < 1)
             return infer_fail(c, "keep_aspect_ratio_policy wants axes of known size");
-        double s = (double) dim_value(want) / (double) dim_value(have);
-        best = i == 0 || (policy == RATIO_NOT_LARGER ? s < best : s > best) ? s : best;
+        best = ratio_kept(policy, best, (double) dim_value(want) / (double) dim_value(have));
     }
     for (int i = 0; i < n; i++)
         c->out[0].shape[axes[i]] =
@@ -469,16 +473,36 @@ static bool line_doubles(const struct resize_axis *last, int64_t n)
     return ret;
 }
 
+/* The scale of all axes where their ratio is kept, by the sizes that are wanted; 0: each has its
+ * own. */
+static rill_status common_scale(struct prep *c, const int *axes, int n, double *ret)
+{
+    const int policy = ((const struct resize_attr *) c->attr)->policy;
+    const struct tensor *sizes = given(c, IN_SIZES);
+    *ret = 0;
+    if (policy == RATIO_STRETCH || !sizes)
+        return RILL_OK;
+    if (!sizes->data)
+        return prep_fail(c, "keep_aspect_ratio_policy wants sizes that are constants");
+    for (int i = 0; i < n; i++)
+        *ret = ratio_kept(policy, *ret,
+                          (double) tensor_get_i64(sizes, sizes->data, i) /
+                              (double) c->in[IN_X]->dim[axes[i]]);
+    return RILL_OK;
+}
+
 static rill_status resize_prepare(struct prep *c)
 {
     const struct resize_attr *a = c->attr;
     const struct tensor *x = c->in[IN_X], *y = c->out[0], *scales = given(c, IN_SCALES),
                         *roi = given(c, IN_ROI);
     struct resize_args *args = arena_new(c->arena, struct resize_args);
+    double scale;
     int axes[RANK_MAX], n;
     if (!args)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     resize_axes(a, x->rank, axes, &n);
+    TRY(common_scale(c, axes, n, &scale));
     if ((scales && !scales->data) ||
         (a->coord == COORD_CROP && (!roi || !roi->data || tensor_count(roi) != 2 * n)))
         return prep_fail(
@@ -491,6 +515,8 @@ static rill_status resize_prepare(struct prep *c)
                 continue;
             if (scales)
                 resize_map_scale(&m, tensor_get_f64(scales, scales->data, k), true);
+            else if (scale > 0)
+                resize_map_scale(&m, scale, true);
             m.start = a->coord == COORD_CROP ? tensor_get_f64(roi, roi->data, k) : 0;
             m.end = a->coord == COORD_CROP ? tensor_get_f64(roi, roi->data, n + k) : 1;
         }

@@ -245,7 +245,9 @@ static rill_status node_infer(struct builder *b, struct scope *s, struct nnef_po
         return nnef_no_memory(b);
     for (unsigned i = 0; i < n->n_in; i++)
         in[i] = n->in[i] == WIRE_NONE ? NULL : wire_fact(s, n->in[i]);
-    rill_status status = op_infer(n, in, out, b->dims, b->arena, b->err);
+    rill_status status = op_check_arity_made(n, b->err);
+    if (status == RILL_OK)
+        status = op_infer(n, in, out, b->dims, b->arena, b->err);
     if (status == RILL_UNSUPPORTED && half_as_wide(b, n, in, out) == RILL_OK)
         status = RILL_OK;
     if (status == RILL_OK)

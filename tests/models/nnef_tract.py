@@ -291,6 +291,8 @@ def others():
     run("refused: topk by data", TRACT + graph("x = external<scalar>(shape = [2, 3]); (y, at) = tract_core_topk(x, sum_reduce(x, axes = [0, 1]), largest = true, axis = 1);"),
         {}, {}, refused="'k' is a tensor, expected an integer")
     one("an einsum with axes of its own", "squeeze(tract_core_einsum([x], expr = 'ab->caxbd', acc = 'f32', output = ''), axes = [0, 2, 4])", x)
+    run("refused: an einsum of nothing", TRACT + graph("x = external<scalar>(shape = [2, 3]); y = tract_core_einsum([], expr = '->', acc = 'f32');"), {}, {},
+        refused="(Einsum): has 0 inputs, wants 1 to")
     whole = [(100, -100, 3), (-128, 127, 5)]
     run("an einsum of small integers", TRACT + graph("x = tract_core_external(shape = [2, 3], datum_type = 'i8');"
                                                      "y = tract_core_einsum([x, x], expr = 'ij,kj->ik', acc = 'i32', output = 'i32');"),

@@ -1737,6 +1737,17 @@ def resize_10():
     c.save()
 
 
+def resize_aspect():
+    """Axes that keep their ratio have one scale, whatever lengths it is rounded to."""
+    c = Case("resize_aspect", 19)
+    plane = c.input("plane", [1, 1, 5, 7], (40 + np.arange(35) * 17 % 35).astype("f4").reshape(1, 1, 5, 7))
+    for policy in "not_larger", "not_smaller":
+        for sizes in [6, 11], [9, 9], [3, 5]:
+            for mode in "nearest", "linear", "cubic":
+                c.output(c.op("Resize", plane, "", "", c.const(sizes, "i8"), mode=mode, axes=[2, 3], keep_aspect_ratio_policy=policy))
+    c.save()
+
+
 def pool_10(name, opset):
     """Windows that hang over: their mean is of what lies within the pads, in every opset."""
     def make():
@@ -1770,7 +1781,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, ports_again, ports_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_prompt, vendor_masks, vendor_packs, vendor_fused, vendor_contrib, vendor_last_conv, scatter_cache, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
-         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, loop_sliced, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, batch_open, sizes_declared, resize_10, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
+         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, loop_sliced, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, batch_open, sizes_declared, resize_10, resize_aspect, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
 
 if __name__ == "__main__":
     for case in CASES:

@@ -1,0 +1,1 @@
+B	resize2_0JÀÞ|B”´IBº°Bm8‡B'hB]T“BµÏZBWFˆB?ABîœ…B°\xB€4tB¥…B@ð]Bä­‡B$dgB,ÿƒBèžmBTqBècpB*fBé6sBþaBŠ¡kBM‘pBFú^BuçeB	(dBITZBûfBÉTB­e_B¦%=B†mBé§PBxèNBþeB5¤8BÁjBBBº{B›ž1BÚ·VBrøTB¿/BQ0mBIW!BDWB
