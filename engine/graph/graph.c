@@ -124,6 +124,19 @@ const struct node *graph_producer(const struct graph *g, uint32_t wire)
     return at == WIRE_NONE ? NULL : &g->nodes[at];
 }
 
+struct fact graph_declared(const struct graph *g, uint32_t wire)
+{
+    const struct declared *said = g->wires[wire].declared;
+    struct fact f = { .rank = -1 };
+    if (!said)
+        return f;
+    f.type = said->type;
+    f.rank = said->rank;
+    for (int k = 0; k < f.rank; k++)
+        f.shape[k] = said->dim[k] < 0 ? dim_fresh(g->dims) : dim_int(g->dims, said->dim[k]);
+    return f;
+}
+
 uint32_t graph_find_wire(const struct graph *g, const char *name)
 {
     for (uint32_t w = 0; w < g->n_wires; w++)

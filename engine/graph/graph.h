@@ -125,6 +125,9 @@ const struct node *graph_producer(const struct graph *g, uint32_t wire);
 
 /* Finds a wire by name; WIRE_NONE if there is none. Linear. */
 uint32_t graph_find_wire(const struct graph *g, const char *name);
+/* What the file says of a wire: what it leaves open is not known, nor is all of one that it does
+ * not speak of. */
+struct fact graph_declared(const struct graph *g, uint32_t wire);
 
 /* Whether a node, an output or a state of g reads w. Linear. */
 bool graph_wire_is_read(const struct graph *g, uint32_t w);

@@ -54,21 +54,6 @@ static struct late_node *node_of(const void *attr)
     return ((const struct late_attr *) attr)->node;
 }
 
-/* As the file declares it; what it leaves open is not known. */
-static struct fact declared_fact(const struct graph *g, uint32_t wire)
-{
-    const struct wire *w = &g->wires[wire];
-    struct fact f = { .rank = -1 };
-    if (!w->declared)
-        return f;
-    f.type = w->declared->type;
-    f.rank = w->declared->rank;
-    for (int k = 0; k < f.rank; k++)
-        f.shape[k] =
-            w->declared->dim[k] < 0 ? dim_fresh(g->dims) : dim_int(g->dims, w->declared->dim[k]);
-    return half_as_f32(&f);
-}
-
 static rill_status results_check(const struct late_node *l, const struct node *n, rill_error *err)
 {
     for (uint32_t i = 0; i < l->n_results; i++)
@@ -323,9 +308,8 @@ static rill_status results_type(struct late_node *l, const struct mgraph *m,
                            &(struct typed_opts) { in, l->n_ports, .ret_facts = facts }, NULL);
     for (uint32_t i = 0; i < l->n_results; i++) {
         const struct fact *f = &facts[g->outputs[i]];
-        l->results[i] = f->type && f->rank >= 0 && fact_is_static(f)
-            ? half_as_f32(f)
-            : declared_fact(&m->g, g->outputs[i]);
+        const struct fact said = graph_declared(&m->g, g->outputs[i]);
+        l->results[i] = half_as_f32(f->type && f->rank >= 0 && fact_is_static(f) ? f : &said);
         l->results[i].value = NULL;
     }
     for (uint32_t i = 0; i < l->states.n; i++)

@@ -671,7 +671,8 @@ static rill_status output_write(struct onnx_writer *w, uint32_t i)
         TRY(step(w, "Identity", name, NULL, copy));
         name = copy;
     }
-    return value_info(w, name, &w->g->wires[wire].fact, &w->to->output[i]);
+    const struct fact f = fact_written(w->g, wire);
+    return value_info(w, name, &f, &w->to->output[i]);
 }
 
 /* Names of wires that have none yet: those of captures are of the graph around. */

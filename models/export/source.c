@@ -40,12 +40,18 @@ rill_status graph_as_read(struct graph *ret, const struct graph *g, struct arena
     return RILL_OK;
 }
 
+struct fact fact_written(const struct graph *g, uint32_t wire)
+{
+    const struct wire *w = &g->wires[wire];
+    return w->fact.type || !w->declared ? w->fact : graph_declared(g, wire);
+}
+
 struct fact formal_fact(const struct graph *g, unsigned i, const struct node *of,
                         const struct graph *around)
 {
-    const struct fact *f = &g->wires[g->inputs[i]].fact;
-    if (f->type || !of || node_is(of, OP_IF))
-        return *f;
+    const struct fact f = fact_written(g, g->inputs[i]);
+    if (f.type || !of || node_is(of, OP_IF))
+        return f;
     if (node_is(of, OP_LOOP) && i < 2)
         return (struct fact) { .type = i ? DTYPE_BOOL : DTYPE_I64 };
     return (struct fact) { .type = around->wires[of->in[i]].fact.type, .rank = -1 };

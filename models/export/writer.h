@@ -41,6 +41,8 @@ struct writer {
  * ports have the sizes that they have in g. Borrows from g; what is made lives in a. */
 rill_status graph_as_read(struct graph *ret, const struct graph *g, struct arena *a,
                           rill_error *reterr);
+/* What a wire is; where it was not typed, what the file says of it. */
+struct fact fact_written(const struct graph *g, uint32_t wire);
 /* What formal input i of g, a body of `of` (NULL: of none), is. Where it was not typed, a Loop says
  * it of the first two, and what goes into a state or a slice from the graph around says its type.
  */

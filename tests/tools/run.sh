@@ -169,6 +169,8 @@ expect 3 "op 'LOST' .*is not supported" "$rill" inspect "$dir/op.onnx"
 good "an op that is not known is no size that is left open" sh -c "! '$rill' inspect '$dir/op.onnx' 2>&1 | grep -e --shape"
 good "nor do commands name options that they lack" sh -c "! '$rill' denoise -m '$dir/op.onnx' '$audio/noisy.wav' '$dir/x.wav' 2>&1 | grep -e --shape"
 left=$(dirname "$0")/left_open
+good "a loop that may go no round is written" "$rill" convert "$left/loop.onnx" "$dir/loop.onnx"
+expect 0 "z *f32\[0,2\]" "$rill" run --pass typed "$dir/loop.onnx" # its body says what a round would stack
 given="; --shape INPUT=1,S,.., --const INPUT=VALUE and --set SYMBOL=VALUE give sizes and values that the file leaves open"
 expect 0 "data decides its size" "$rill" inspect "$left/range.onnx"
 expect 3 "$given: x f32\\[1,2,T\\]\$" "$rill" bench "$left/resize.onnx"
