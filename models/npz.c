@@ -27,6 +27,7 @@ const struct tensor *npz_find(const struct npz *z, const char *name)
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -163,6 +164,25 @@ static rill_status entry_read(struct npz *z, struct reading *r, struct archive_e
     return name && npz_add(z, r->arena, name, t) ? RILL_OK : no_memory(r->err);
 }
 
+static int name_order(const void *a, const void *b)
+{
+    return strcmp(((const struct npz_array *) a)->name, ((const struct npz_array *) b)->name);
+}
+
+/* Of two that have a name nobody says which is meant. */
+static rill_status names_check(const struct npz *z, const struct reading *r)
+{
+    struct npz_array *sorted = arena_copy(r->arena, z->list, z->n * sizeof *sorted);
+    if (!sorted)
+        return no_memory(r->err);
+    qsort(sorted, z->n, sizeof *sorted, name_order);
+    for (uint32_t i = 1; i < z->n; i++)
+        if (!strcmp(sorted[i - 1].name, sorted[i].name))
+            return err_set(r->err, RILL_MALFORMED, "array '%.100s' is there twice",
+                           arena_printable(r->arena, sorted[i].name, strlen(sorted[i].name)));
+    return RILL_OK;
+}
+
 static rill_status entries_read(struct npz *z, struct reading *r)
 {
     /* One of our own: the library does not look whether it got memory for its. */
@@ -173,7 +193,9 @@ static rill_status entries_read(struct npz *z, struct reading *r)
            ((got = archive_read_next_header2(r->archive, e)) == ARCHIVE_OK || got == ARCHIVE_WARN))
         s = entry_read(z, r, e);
     archive_entry_free(e);
-    return s != RILL_OK || got == ARCHIVE_EOF ? s : zip_fail(r);
+    if (s == RILL_OK && got != ARCHIVE_EOF)
+        return zip_fail(r);
+    return s == RILL_OK && z->n ? names_check(z, r) : s;
 }
 
 /* Where the bytes of a zip lie: in a file, or at data. */

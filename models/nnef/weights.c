@@ -7,10 +7,12 @@
 
 #include <string.h>
 
-/* The arrays of one file. */
+/* The arrays of one file; of one that cannot be read, why. */
 struct weight_file {
     const char *name;
     struct npz arrays;
+    rill_status status;
+    rill_error why;
     struct weight_file *next;
 };
 
@@ -60,13 +62,13 @@ static rill_status npz_take(const struct builder *b, const char *name)
     if (!f || !(f->name = arena_string(&r->arena, name)))
         return nnef_no_memory((struct builder *) b);
     const uint64_t left = b->limits->data_bytes - r->weight_bytes;
-    rill_status s = folder_read(b->folder, name, &data, left, &bytes, &n, b->err);
-    if (s == RILL_OK) {
-        s = npz_of(&f->arrays, &r->arena, bytes, n, left, b->err);
-        s = s == RILL_OK ? s : err_prefix(b->err, s, "%s", name);
+    f->status = folder_read(b->folder, name, &data, left, &bytes, &n, &f->why);
+    if (f->status == RILL_OK) {
+        f->status = npz_of(&f->arrays, &r->arena, bytes, n, left, &f->why);
+        if (f->status != RILL_OK)
+            err_prefix(&f->why, f->status, "%s", name);
     }
     arena_drop(&data);
-    TRY(s);
     for (uint32_t i = 0; i < f->arrays.n; i++)
         r->weight_bytes += tensor_bytes(f->arrays.list[i].t);
     f->next = r->weights;
@@ -89,10 +91,10 @@ static rill_status npz_files_take(const struct builder *b)
     return RILL_OK;
 }
 
-/* NULL in *ret: there is none. */
+/* NULL in *ret: there is none. Then a file that cannot be read, which may have it, is told. */
 static rill_status array_find(const struct builder *b, const char *name, const struct tensor **ret)
 {
-    const struct weight_file *in = NULL;
+    const struct weight_file *in = NULL, *bad = NULL;
     *ret = NULL;
     TRY(npz_files_take(b));
     for (const struct weight_file *f = b->resources->weights; f; f = f->next) {
@@ -103,8 +105,9 @@ static rill_status array_find(const struct builder *b, const char *name, const s
                            name, f->name, in->name);
         *ret = t ? t : *ret;
         in = t ? f : in;
+        bad = f->status != RILL_OK ? f : bad;
     }
-    return RILL_OK;
+    return in || !bad ? RILL_OK : err_set(b->err, bad->status, "%s", bad->why.text);
 }
 
 /* What folder_read says of the .dat stands: a path may lead out. */

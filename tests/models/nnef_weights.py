@@ -4,6 +4,7 @@ say which file is at fault. nnef_weights.py RILL with|without, libarchive"""
 import io
 import struct
 import sys
+import warnings
 import zipfile
 
 from nnef_case import archive, finish, floats, graph, npy, npz, run
@@ -23,6 +24,16 @@ def zipped(arrays):
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as z:
         for name, a in arrays.items():
             z.writestr(name + ".npy", a if isinstance(a, bytes) else npy(*a))
+    return out.getvalue()
+
+
+def twice(name, array):
+    """Two members of one name, which zipfile writes with a warning alone."""
+    out = io.BytesIO()
+    with warnings.catch_warnings(), zipfile.ZipFile(out, "w") as z:
+        warnings.simplefilter("ignore")
+        for _ in range(2):
+            z.writestr(name + ".npy", array)
     return out.getvalue()
 
 
@@ -66,11 +77,13 @@ reads(".npz of f64", {"weights.npz": zipped({"net/w": turned((2, 3), W)})})
 reads("two .npz", {"a.npz": zipped({"net/w": WHOLE}), "b.npz": zipped({"n": ("i", (2, 3), [1] * 6)})}, TWO)
 reads("of tract", {"a.npz": zipped({"net/w": WHOLE})}, tract=True)
 reads("a .npz that holds no such array", {"a.npz": zipped({"net/w": WHOLE}), "b.npz": zipped({"w": WHOLE})})
+reads("a .npz beside that cannot be read", {"a.npz": zipped({"net/w": WHOLE}), "b.npz": b"none", "c.npz": zipped({"x": b"no array"})})
 refused("two that have it", {"a.npz": zipped({"net/w": WHOLE}), "b.npz": zipped({"net/w": WHOLE})},
         "'net/w' is in a.npz and in b.npz: which one is meant is not said")
 refused("none that has it", {"a.npz": zipped({"w": WHOLE})}, "graph.nnef:4:43: net/w.dat: ")
 refused("none that has it, in words", {"a.npz": zipped({"w": WHOLE})},
         "net/w.dat: No such file or directory; nor is there net/w.npy, or an array of that name in a .npz beside the text")
+refused("one that has it twice", {"a.npz": twice("net/w", npy(*WHOLE))}, "a.npz: array 'net/w' is there twice")
 refused("damaged", {"a.npz": zipped({"net/w": WHOLE})[:60]}, "a.npz: no .npz, or one that was cut")
 refused("an array that is none", {"a.npz": zipped({"net/w": b"no array"})}, "a.npz: array 'net/w.npy': no .npy")
 SUB = "extension tract_registry tract_core;\nextension tract_registry tract_resource;\n"
