@@ -208,15 +208,22 @@ static int64_t first_of(const struct measure *of, const struct positions *ps)
     return first;
 }
 
+/* How far to both sides of itself a query is looked at: behind that nothing new comes. */
+static int64_t looks_as_far(const struct dim *e, int64_t chunk, int64_t keys)
+{
+    return larger(expression_reach(e, 1) + 2 * larger(chunk, keys) + expression_period(e),
+                  CONTEXT_MAX);
+}
+
 /* Whether query i < first sees behind the first keys what the steady mask shows. */
 static bool begins_so(const struct measure *of, const struct positions *ps, const struct steady *s,
-                      int64_t i, int64_t reach)
+                      int64_t i, int64_t keys)
 {
     const int64_t later = FAR / s->chunk * s->chunk;
     const struct position row = position_row(ps, of->at, of->query, i),
                           far = position_row(ps, of->at, of->query, later + i);
     double v, w;
-    for (int64_t k = s->first; k < reach; k++)
+    for (int64_t k = s->first; k < keys; k++)
         if (!position_value(ps, &row, of->key, k, &v) ||
             !position_value(ps, &far, of->key, later + k, &w) || v != w)
             return false;
@@ -230,7 +237,7 @@ static struct steady steady_of(struct measures *m, const struct measure *of,
     const struct rates *r = &of->rates;
     if (y.chunk <= CHUNK_MAX || r->queries != 1 || r->keys != 1)
         return y;
-    const int64_t first = first_of(of, ps), reach = CONTEXT_MAX;
+    const int64_t first = first_of(of, ps);
     if (first < 1 || first > FIRST_MAX)
         return y;
     struct position at = *of->at;
@@ -240,10 +247,11 @@ static struct steady steady_of(struct measures *m, const struct measure *of,
         y.chunk = -1;
     if (found.chunk < 0 || found.chunk > CHUNK_MAX)
         return y;
+    const int64_t keys = first + looks_as_far(of->at->e, found.chunk, found.chunk);
     for (int64_t i = 0; i < first; i++) {
-        if (!may_spend(m, 2 * reach, of->at->e))
+        if (!may_spend(m, 2 * keys, of->at->e))
             return (struct steady) { -1, 0 };
-        if (!begins_so(of, ps, &found, i, reach))
+        if (!begins_so(of, ps, &found, i, keys))
             return y;
     }
     return found;
@@ -355,12 +363,11 @@ static struct band looked_at(struct measures *m, const struct measure *of,
                              const struct positions *ps)
 {
     const struct steady steady = steady_of(m, of, ps);
-    int64_t c = steady.chunk, reach = expression_reach(of->at->e, 1);
+    const int64_t c = steady.chunk;
     struct seen seen = { INT64_MAX, INT64_MIN, INFINITY };
     struct band unknown = BAND_OF_ALL, nothing = BAND_OF_NONE;
     const int64_t keys = c > 0 ? rates_keys(&of->rates, c) : 0;
-    reach += 2 * (c > keys ? c : keys) + expression_period(of->at->e);
-    reach = reach > CONTEXT_MAX ? reach : CONTEXT_MAX;
+    const int64_t reach = looks_as_far(of->at->e, c, keys);
     unknown.costly = c < 0;
     unknown.ragged = !unknown.costly;
     if (c < 0 || c > CHUNK_MAX || reach > REACH_MAX)

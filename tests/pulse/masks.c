@@ -239,6 +239,11 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
                      GB(b, "Less", "", GB(b, "Sub", "", a->i, a->j), gb_int(b, 5))));
     case SINKS_AHEAD:
         return GB(b, "Or", "", GB(b, "Less", "", a->j, three), int_band(b, a->i, a->j, 4));
+    case SINKS_FAR:
+        return GB(b, "Or", "", GB(b, "Less", "", a->j, three),
+                  GB(b, "Or", "", int_band(b, a->i, a->j, 4),
+                     GB(b, "And", "", GB(b, "Less", "", a->i, three),
+                        GB(b, "Equal", "", a->j, gb_int(b, 2100)))));
     case SINK_CHUNK: {
         uint32_t m = int_band(b, GB(b, "Div", "", a->i, three), GB(b, "Div", "", a->j, three), 1);
         return GB(b, "Or", "", m, GB(b, "Equal", "", a->j, zero));

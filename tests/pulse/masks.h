@@ -43,6 +43,7 @@ struct written {
         SINKS,       /* the first frames beside those of a window */
         SINK_CHUNK,  /* the first frame, and chunks */
         SINKS_AHEAD, /* the first frames, also those behind the query */
+        SINKS_FAR,   /* the first frames, whose queries also see a frame 2100 behind */
         ALL
     } mask;
     enum {

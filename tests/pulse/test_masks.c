@@ -152,6 +152,7 @@ static const struct written rows[] = {
     { .name = "first frames, also behind the query", .mask = SINKS_AHEAD },
     { .name = "first frames, also behind, added", .mask = SINKS_AHEAD, .laid = ADD },
     { .name = "first frames, also behind, linear", .mask = SINKS_AHEAD, .laid = LINEAR },
+    { .name = "first frames, one far behind", .mask = SINKS_FAR, .refused = "2048 away" },
     { .name = "the first frame and chunks", .mask = SINK_CHUNK },
     { .name = "the first frame and chunks, added", .mask = SINK_CHUNK, .laid = ADD },
     { .name = "the first frame and chunks, means", .mask = SINK_CHUNK, .laid = MEANS },
