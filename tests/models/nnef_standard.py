@@ -364,11 +364,11 @@ def spread():
     for method in ("symmetric", "asymmetric", "aligned"):
         one("multilinear_upsample", f"multilinear_upsample(x, factor = [2], method = '{method}')", v, linear(method))
 
-    def spread(place):  # zeros lie around
+    def tent(place):  # zeros lie around
         of = lambda c, k: v[0, c, k] if 0 <= k < 6 else 0.0  # noqa: E731
         return lambda at: of(at[1], math.floor(place(at[2]))) * (1 - place(at[2]) % 1) + of(at[1], math.floor(place(at[2])) + 1) * (place(at[2]) % 1)
     for method, place in (("symmetric", lambda o: (o + 0.5) / 3 - 0.5), ("asymmetric", lambda o: o / 3)):
-        one("multilinear_upsample", f"multilinear_upsample(x, factor = [3], method = '{method}', border = 'constant')", v, made((1, 2, 18), spread(place)))
+        one("multilinear_upsample", f"multilinear_upsample(x, factor = [3], method = '{method}', border = 'constant')", v, made((1, 2, 18), tent(place)))
     one("multilinear_upsample", "multilinear_upsample(x, factor = [2], method = 'aligned', border = 'constant')", v, linear("aligned"))
     near = lambda c: [k for k in (c - 1, c, c + 1) if 0 <= k < 2]  # noqa: E731
     one("local_variance_normalization", "local_variance_normalization(x, size = [1, 3, 1], bias = 0.5)", v,
@@ -429,7 +429,8 @@ def unread():
 
 
 def bodies():
-    """Data decides the length of a scanned output: what goes into the body has types all the same, which ONNX Runtime wants."""
+    """Data decides the length of a scanned output: what goes into the body has types all the same, which ONNX Runtime wants, and the
+    sizes that the file says."""
     net = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools", "left_open", "loop.onnx")
     with tempfile.TemporaryDirectory() as root:
         subprocess.run([RILL, "convert", net, os.path.join(root, "net.onnx")], check=True, capture_output=True)
@@ -438,7 +439,8 @@ def bodies():
     one = lambda message, *path: one(next(v for k, v in fields(message) if k == path[0]), *path[1:]) if path else message  # noqa: E731
     types = lambda g, of: [one(v, 2) if 2 in dict(fields(v)) else b"" for k, v in fields(g) if k == of]  # noqa: E731
     scalar, unshaped = b"\x0a\x04\x08%c\x12\x00", b"\x0a\x02\x08\x01"
-    check(types(one(inside, 1, 5, 6), 11) == [scalar % 7, scalar % 9, unshaped], f"inputs of a body: {types(one(inside, 1, 5, 6), 11)}")
+    shaped = b"\x0a\x08\x08\x01\x12\x04\x0a\x02\x08\x02"  # as the file says
+    check(types(one(inside, 1, 5, 6), 11) == [scalar % 7, scalar % 9, shaped], f"inputs of a body: {types(one(inside, 1, 5, 6), 11)}")
     check(types(inside, 12)[1] == unshaped, f"outputs: {types(inside, 12)}")
 
 
