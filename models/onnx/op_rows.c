@@ -381,6 +381,12 @@ static rill_status refuse_of_domain(struct reader *r, const char *node, const ch
 {
     const struct op_table *t = table_of(domain);
     const char *near = t ? nearest(t, op) : NULL;
+    if (!t && r->model && r->model->n_functions)
+        return err_set(r->err, RILL_UNSUPPORTED,
+                       "node '%.80s': '%.60s' of domain '%.60s' calls what the file itself defines "
+                       "(model-local functions), which is not supported: write the functions out "
+                       "with onnx.inliner.inline_local_functions",
+                       node, op, domain);
     return err_set(r->err, RILL_UNSUPPORTED,
                    "node '%.80s': op '%.60s' is of domain '%.60s'; only %sops of the standard "
                    "domain%s are supported%s%s%s: export without vendor ops",
