@@ -37,4 +37,7 @@ void graph_sizes_refresh(struct graph *g)
     for (uint32_t i = 0; i < g->n_wires; i++)
         for (int k = 0; k < g->wires[i].fact.rank; k++)
             g->wires[i].fact.shape[k] = dim_refresh(g->dims, g->wires[i].fact.shape[k]);
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned b = 0; b < g->nodes[i].n_body; b++)
+            graph_sizes_refresh(g->nodes[i].body[b]);
 }

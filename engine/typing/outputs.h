@@ -4,7 +4,8 @@
 #define RILL_ENGINE_TYPING_OUTPUTS_H
 #include "engine/graph/graph.h"
 
-/* Sizes as they are with all that was assumed of symbols, also behind them. */
+/* Sizes, those in bodies too, as they are with all that was assumed of symbols, also behind them.
+ */
 void graph_sizes_refresh(struct graph *g);
 
 /* Every output is a wire of its own, called as the file calls it: output k of g gets the name of

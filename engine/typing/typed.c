@@ -432,6 +432,8 @@ static rill_status if_type(struct typer *t, struct scope *s, const struct node *
     }
     for (int b = 0; b < 2; b++) /* which keep the same inputs */
         TRY(body_type(t, n->body[b], facts + 1, keep, &body[b]));
+    for (int b = 0; b < 2; b++)
+        graph_sizes_refresh(body[b]);
     for (unsigned i = 0; i < n->n_out; i++) {
         out[i] = body[0]->wires[body[0]->outputs[i]].fact;
         out[i].value = NULL;

@@ -209,6 +209,44 @@ static void outside_recipe(struct gb *b, const void *ctx)
     gb_output(b, out);
 }
 
+/* One branch takes off the first frame, which there is since the other one convolves; or gives it
+ * alone, and so does the other one. */
+struct first_taken {
+    const char *name;
+    int branch;
+    bool alone;
+};
+
+static uint32_t first_branch(struct gb *b, uint32_t x, const struct first_taken *t, bool takes)
+{
+    if (!takes)
+        x = GB(b, "Conv", "pads=2,0", x, gb_weights(b, 3, CHANNELS, CHANNELS, 3));
+    uint32_t first = takes || t->alone ? gb_slice(b, x, 2, 0, 1, 1) : x;
+    return takes && !t->alone ? GB(b, "Sub", "", x, first) : first;
+}
+
+static void first_recipe(struct gb *b, const void *ctx)
+{
+    const struct first_taken *t = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, CHANNELS, GB_TIME), gate = gb_input(b, "gate", 1, 1),
+             on = GB(b, "Greater", "", GB(b, "Squeeze", "", gate), gb_scalar(b, 0));
+    struct gb body[2];
+    struct graph **bodies = arena_array(b->arena, struct graph *, 2);
+    for (int k = 0; k < 2; k++) {
+        gb_body(&body[k], b, k ? "else" : "then");
+        uint32_t y = gb_body_input(&body[k], "x");
+        gb_output(&body[k], first_branch(&body[k], y, t, k == t->branch));
+        b->n_names = body[k].n_names;
+        bodies[k] = body[k].g;
+    }
+    const uint32_t in[] = { on, x };
+    uint32_t out = graph_add_wire(b->g, "chosen", NULL);
+    struct node *n = graph_add_node(b->g, &op_if, "chosen", NULL, in, 2, &out, 1);
+    n->body = bodies;
+    n->n_body = 2;
+    gb_output(b, out);
+}
+
 /* What a pad keeps of the past is read by nothing where windows read what is in front of it; of
  * pulses that are long beside it. */
 static void test_unread(void)
@@ -237,6 +275,24 @@ static void test_outside(void)
     oracle_check(v == LAW_HOLDS, "numbers that stand outside: %s", o.err.text);
     if (v == LAW_HOLDS)
         oracle_laws(&o, "numbers that stand outside", pulses, lengths);
+    oracle_close(&o);
+}
+
+static const struct first_taken first_taken[] = {
+    { "then without its first frame", 0, false },
+    { "else without its first frame", 1, false },
+    { "the first frames, then of the input", 0, true },
+    { "the first frames, else of the input", 1, true },
+};
+
+static void test_first(const struct first_taken *t)
+{
+    struct oracle o;
+    enum verdict v = oracle_open(&o, first_recipe, t, NULL);
+    oracle_check(v == LAW_HOLDS, "%s: %s", t->name, o.err.text);
+    v = v == LAW_HOLDS ? oracle_pulse(&o, 4) : LAW_BROKEN;
+    oracle_check(v == LAW_REFUSED && strstr(o.err.text, "taken outside they stream"), "%s: %s",
+                 t->name, o.err.text);
     oracle_close(&o);
 }
 
@@ -311,6 +367,8 @@ int main(void)
     for (size_t i = 0; i < sizeof by_lengths / sizeof *by_lengths; i++)
         test_by_length(&by_lengths[i]);
     test_outside();
+    for (size_t i = 0; i < sizeof first_taken / sizeof *first_taken; i++)
+        test_first(&first_taken[i]);
     test_unread();
     return oracle_end();
 }
