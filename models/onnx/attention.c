@@ -86,14 +86,17 @@ static bool mask_may_end(const struct conversion *l)
          (f->type && f->rank > 0 && dim_is_const(f->shape[f->rank - 1])));
 }
 
+uint32_t attention_padded(struct emitter *e, uint32_t x, uint32_t k, uint32_t behind)
+{
+    uint32_t missing = emit(e, "Sub", emit_sizes(e, k, 2, 3), emit_sizes(e, x, -1, 9));
+    uint32_t pads = emit_joined(e, emit_list(e, 0), missing);
+    return emit(e, "Pad", x, pads, behind, emit_list(e, -1));
+}
+
 /* What is behind the end of a mask is not seen. */
 static uint32_t mask_padded(struct emitter *e, uint32_t mask, uint32_t k, uint32_t behind)
 {
-    if (!mask_may_end(e->l))
-        return mask;
-    uint32_t missing = emit(e, "Sub", emit_sizes(e, k, 2, 3), emit_sizes(e, mask, -1, 9));
-    uint32_t pads = emit_joined(e, emit_list(e, 0), missing);
-    return emit(e, "Pad", mask, pads, behind, emit_list(e, -1));
+    return mask_may_end(e->l) ? attention_padded(e, mask, k, behind) : mask;
 }
 
 static void mask_take(struct emitter *e, struct attention *a)

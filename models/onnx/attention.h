@@ -31,6 +31,8 @@ struct attention attention_none(void);
 
 /* [batch, frames, heads * width], which it holds to, -> [batch, heads, frames, width]. */
 uint32_t attention_heads(struct emitter *e, uint32_t x, int64_t heads);
+/* x with so much behind it along its last axis that it is as long as k has frames. */
+uint32_t attention_padded(struct emitter *e, uint32_t x, uint32_t k, uint32_t behind);
 /* Adds what the distance of frames allows. */
 void attention_window(struct emitter *e, struct attention *a);
 /* Outputs 0 (y) and 3 (scores), the last to be emitted. */

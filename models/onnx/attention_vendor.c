@@ -240,6 +240,16 @@ static uint32_t gqa_sink(struct emitter *e)
     return emit_float(e, 0, l->in[GQA_Q]);
 }
 
+/* As wide as the frames that a buffer holds, where it is said; those behind them are not seen. */
+static uint32_t gqa_bias(struct emitter *e, uint32_t k)
+{
+    const uint32_t bias = input_or_none(e->l, GQA_BIAS);
+    const struct fact *f = bias == WIRE_NONE ? NULL : &e->l->scope->g->wires[bias].fact;
+    return f && gqa_is_in_place(e->l) && f->rank > 0 && dim_is_const(f->shape[f->rank - 1])
+        ? attention_padded(e, bias, k, emit_float(e, 0, bias))
+        : bias;
+}
+
 rill_status up_group_query_attention(struct conversion *l)
 {
     struct emitter e = { l, RILL_OK };
@@ -252,7 +262,6 @@ rill_status up_group_query_attention(struct conversion *l)
     a.scale = convert_float_of(l, "scale", 0);
     a.scaled_once = true;
     a.softcap = convert_float_of(l, "softcap", 0);
-    a.bias = input_or_none(l, GQA_BIAS);
     a.sink = gqa_sink(&e);
     gqa_heads(&e, &a);
     a.before = gqa_before(&e, a.q);
@@ -262,6 +271,7 @@ rill_status up_group_query_attention(struct conversion *l)
     }
     a.k = gqa_kept(&e, GQA_PAST_K, a.k, a.before);
     a.v = gqa_kept(&e, GQA_PAST_V, a.v, a.before);
+    a.bias = gqa_bias(&e, a.k);
     if (gqa_is_in_place(l) && !a.causal)
         a.allowed = emit(&e, "Less", emit_range(&e, emit_sizes(&e, a.k, 2, 3)),
                          emit(&e, "Reshape", gqa_filled(&e), emit_list(&e, -1, 1, 1, 1)));

@@ -1072,6 +1072,22 @@ def vendor_prompt():
     c.save()
 
 
+def vendor_bias():
+    """Biases of GroupQueryAttention are as wide as the frames that its buffers hold, which are longer."""
+    c = Case("vendor_bias")
+    q, k, v = (c.input(n, [1, 3, w], c.random.standard_normal((1, 3, w)).astype("f4")) for n, w in (("q", 32), ("k", 16), ("v", 16)))
+    past = [c.input(n, [1, 1, 9, 16], c.random.standard_normal((1, 1, 9, 16)).astype("f4")) for n in ("keys", "values")]
+    for _, held in c.data[-2:]:
+        held[0, 0, 7:] = 0
+    bias = c.input("bias", [1, 1, 3, 7], c.random.standard_normal((1, 1, 3, 7)).astype("f4"))
+    y = c.op("GroupQueryAttention", q, k, v, *past, c.const([6], "i4"), c.const(7, "i4"), "", "", "", bias, domain=MICROSOFT, num_heads=2,
+             kv_num_heads=1, outputs=3)
+    c.output(y[0])
+    for kept in y[1:]:
+        c.output(kept, [1, 1, 9, 16])
+    c.save()
+
+
 def recording_heads():
     """MultiHeadAttention and Attention of com.microsoft under masks that nodes compute, beside masks of data."""
     c, x, qkv = of_recording("recording_heads", 21, 8, 8)
@@ -1781,7 +1797,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, ports_again, ports_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_prompt, vendor_masks, vendor_packs, vendor_fused, vendor_contrib, vendor_last_conv, scatter_cache, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
-         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, loop_sliced, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, batch_open, sizes_declared, resize_10, resize_aspect, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
+         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, loop_sliced, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, batch_open, sizes_declared, resize_10, resize_aspect, vendor_bias, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
 
 if __name__ == "__main__":
     for case in CASES:
