@@ -13,28 +13,13 @@ _Static_assert(offsetof(struct kern, l2_bytes) ==
 #undef X
 #undef K
 
-/* What few machines have that tests run on is taken only where it gives the numbers of plain C. */
-#define UNTRIED KERN_AVXVNNI
-
-static void set_fill(struct kern *k, size_t i)
-{
-    struct kern with = *k, c;
-    kern_built[i].fill(&with);
-    if (kern_built[i].cpu & UNTRIED) {
-        kern_built[0].fill(&c);
-        if (!kern_q8_same(&with, &c))
-            return;
-    }
-    *k = with;
-}
-
 void kern_init(struct kern *k, unsigned cpu)
 {
     memset(k, 0, sizeof *k);
     kern_built[0].fill(k);
     for (size_t i = 1; kern_built[i].fill; i++)
         if ((cpu & kern_built[i].cpu) == kern_built[i].cpu)
-            set_fill(k, i);
+            kern_built[i].fill(k);
     k->cpu = cpu;
     k->l2_bytes = KERN_L2_BYTES;
     k->l3_bytes = KERN_L3_BYTES;

@@ -66,8 +66,4 @@ struct kern_q8 kern_q8_open(const void *packed, size_t n, size_t k);
 
 /* u8 whose range holds 0 and low .. high. A range of 0 gives a scale of 0, and all values are 0 */
 struct kern_quant kern_quant_of_range(float low, float high);
-
-struct kern;
-/* Whether the products of both give the same numbers for a few inputs. */
-bool kern_q8_same(const struct kern *a, const struct kern *b);
 #endif
