@@ -5,7 +5,7 @@
 #define RILL_ENGINE_REWRITE_PASS_H
 #include "engine/graph/graph.h"
 
-#define PASSES_MAX 24
+#define PASSES_MAX 64
 
 struct pass {
     const char *name;
