@@ -311,11 +311,29 @@ static rill_status pgraph_finish(struct pgraph *g, const struct pulser *p)
     return g->inputs && g->outputs && g->trace ? RILL_OK : pulser_no_memory(p);
 }
 
+#define WALKS_MAX 3 /* at one pulse */
+
+/* Again, while what attention waits for was not known to its first scores; as at first, where
+ * that does not fit. */
+static rill_status graph_pulse_early(struct pulser *p)
+{
+    sections_forget(p);
+    rill_status s = graph_pulse(p);
+    for (int walks = 1; s == RILL_OK && sections_have_news(p) && walks < WALKS_MAX; walks++) {
+        s = graph_pulse(p);
+        if (s == RILL_OK)
+            continue;
+        sections_forget(p);
+        return graph_pulse(p);
+    }
+    return s;
+}
+
 /* With larger pulses until one fits all strides. */
 static rill_status graph_pulse_fitting(struct pulser *p, struct pgraph *g)
 {
     int64_t asked = p->pulse, of = 1;
-    for (rill_status s; (s = graph_pulse(p)) != RILL_OK; g->tries++) {
+    for (rill_status s; (s = graph_pulse_early(p)) != RILL_OK; g->tries++) {
         if (!p->multiple || g->tries == TRIES_MAX ||
             __builtin_mul_overflow(of / gcd(of, p->multiple), p->multiple, &of) ||
             of > INT32_MAX - asked)

@@ -172,7 +172,6 @@ static struct first_window window_of(const struct scores *s)
 struct wait {
     int64_t queries, keys; /* their delays, of the latest; keys -1: there are none */
     int64_t scores;        /* of the latest that come in; -1: none does */
-    int64_t values;        /* of what sums put beside them; -1: none is known yet */
 };
 
 static int64_t wait_least(const struct scores *s, const struct wait *of, int64_t keys)
@@ -184,13 +183,25 @@ static int64_t wait_least(const struct scores *s, const struct wait *of, int64_t
  * most, so that the search ends there. */
 static void delay_find(const struct band *b, const struct wait *of, struct scores *s)
 {
-    const int64_t keys = larger(of->keys, of->values);
-    s->delay = round_up(larger(of->queries, queries_for(s, larger(keys, 0))), s->rates.queries);
+    s->delay = round_up(larger(of->queries, queries_for(s, larger(of->keys, 0))), s->rates.queries);
     window_set(b, s);
-    while (s->delay < wait_least(s, of, keys)) {
+    while (s->delay < wait_least(s, of, of->keys)) {
         s->delay += s->rates.queries;
         window_set(b, s);
     }
+}
+
+/* The first scores of a section wait for what the others and the sums are known to wait for. */
+static void delay_first(struct section *of, const struct wait *w, struct scores *s)
+{
+    struct wait all = *w;
+    of->waits = larger(larger(w->queries, w->keys), 0);
+    if (of->more[0] > 0)
+        all.queries = larger(w->queries, of->waits + of->more[0]);
+    if (of->more[1] > 0)
+        all.keys = larger(w->keys, of->waits + of->more[1]);
+    delay_find(&of->band, &all, s);
+    of->delay = s->delay;
 }
 
 /* Keys are counted from the first query of their run, so all scores of a section differ by whole
@@ -199,36 +210,17 @@ static void delay_set(struct section *of, const struct wait *w, struct scores *s
 {
     s->delay = w->scores >= 0 ? w->scores : of->delay;
     if (s->delay < 0) {
-        delay_find(&of->band, w, s);
-        of->delay = s->delay;
+        delay_first(of, w, s);
         return;
     }
     window_set(&of->band, s);
     const int64_t least = wait_least(s, w, w->keys);
+    if (of->delay >= 0 && of->delay < least && s->rates.queries == s->rates.keys)
+        section_waits(of, w->queries, w->keys);
     if (s->delay < least)
         s->delay += round_up(least - s->delay, s->pulse);
     while (w->scores < 0 && s->delay - s->pulse >= least)
         s->delay -= s->pulse;
-}
-
-/* The delay of values, and of all that sums of the section put beside its scores, as far as it is
- * made. */
-static int64_t values_delay(const struct pulser *p, const struct section *of,
-                            const struct scores *s)
-{
-    int64_t y = -1;
-    int axis;
-    enum shows what;
-    for (uint32_t i = 0; i < p->src->n_nodes; i++) {
-        const struct node *n = &p->src->nodes[i];
-        for (unsigned k = 0; n->n_in == 2 && section_of_node(p, n) == of && k < 2; k++) {
-            const struct stream_fact *v = pulser_stream(p, n->in[1 - k]);
-            if (n->in[k] != WIRE_NONE && section_of(p, n->in[k]) == of && v && !v->keys &&
-                v->pulse == s->keys && sums_along(p, n, k, &axis, &what))
-                y = larger(y, v->delay);
-        }
-    }
-    return y;
 }
 
 /* Streams that come in, as the scores wait for them. */
@@ -255,14 +247,12 @@ static rill_status operands_wait(struct pulser *p, const struct node *n, struct 
 static rill_status scores_time(struct pulser *p, const struct node *n, struct section *of,
                                struct operand *o, int64_t keys, struct scores *s)
 {
-    struct wait w = { .keys = keys, .scores = -1, .values = -1 };
+    struct wait w = { .keys = keys, .scores = -1 };
     TRY(scores_like(p, n, o, s));
     TRY(pulser_want_multiple(p, n, &s->like, s->chunk, "the chunks of its mask"));
     s->pulse = s->like.pulse;
     s->keys = rates_keys(&s->rates, s->pulse);
     TRY(operands_wait(p, n, o, s, &w));
-    if (of->delay < 0)
-        w.values = values_delay(p, of, s);
     delay_set(of, &w, s);
     return RILL_OK;
 }
@@ -641,6 +631,8 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
     TRY(flow_mask(p, n, &v, NULL, true,
                   true)); /* a weight of 0 does not hide what is not a number */
     late = round_up(v.sf.delay + right - key_delay(&s), s.key_pulse) / s.key_pulse;
+    if (late > 0 && section_of(p, n->in[i]) && s.pulse == s.key_pulse)
+        section_waits(section_of(p, n->in[i]), -1, v.sf.delay);
     if (late > 0)
         TRY(flow_delay(p, n->name, w, late * s.pulse));
     TRY(keys_window(p, n, &v, key_delay(&w->sf) - right - v.sf.delay,
@@ -690,7 +682,7 @@ static rill_status places_flow(struct pulser *p, const struct node *n, unsigned 
     s.like = f.sf;
     s.pulse = f.sf.pulse;
     s.keys = rates_keys(&s.rates, s.pulse);
-    delay_find(&b, &(struct wait) { .keys = f.sf.delay, .values = -1 }, &s);
+    delay_find(&b, &(struct wait) { .keys = f.sf.delay, .scores = -1 }, &s);
     const struct operand o = { .part = PART_PLACES, .w = w, .query = query, .key = key };
     TRY(operand_emit(p, n, &o, &s, &ret->wire));
     ret->sf = scores_fact(&s, query, key);

@@ -479,8 +479,34 @@ rill_status sections_find(struct pulser *p)
 
 void sections_begin(const struct pulser *p)
 {
-    for (uint32_t w = 0; p->sections && w < p->src->n_wires; w++)
+    for (uint32_t w = 0; p->sections && w < p->src->n_wires; w++) {
         p->sections->of[w].delay = -1;
+        p->sections->of[w].news = false;
+    }
+}
+
+void sections_forget(const struct pulser *p)
+{
+    for (uint32_t w = 0; p->sections && w < p->src->n_wires; w++)
+        p->sections->of[w].more[0] = p->sections->of[w].more[1] = 0;
+}
+
+bool sections_have_news(const struct pulser *p)
+{
+    for (uint32_t w = 0; p->sections && w < p->src->n_wires; w++)
+        if (p->sections->of[w].news)
+            return true;
+    return false;
+}
+
+void section_waits(struct section *s, int64_t queries, int64_t keys)
+{
+    const int64_t of[2] = { queries, keys };
+    for (int i = 0; i < 2; i++)
+        if (of[i] - s->waits > s->more[i]) {
+            s->more[i] = of[i] - s->waits;
+            s->news = true;
+        }
 }
 
 struct section *section_of(const struct pulser *p, uint32_t w)

@@ -14,7 +14,11 @@ struct section {
     const struct node *blind; /* it may see all frames where a query sees none; NULL: none does */
     const struct node *stuck; /* what cannot be in a section; NULL: nothing */
     int64_t delay;            /* of the first of its scores in this walk; -1: none is made yet */
-    bool any;                 /* something sums over its keys */
+    int64_t waits;            /* what those wait for: the delay of the latest that comes in */
+    int64_t more[2]; /* by how much queries and keys of all its scores and sums are later than that,
+                        as the walks before have found */
+    bool news;       /* this walk found more of it */
+    bool any;        /* something sums over its keys */
 };
 
 /* A stream that is repeated along the other time axis, and where it runs; axis -1: it is none. */
@@ -53,6 +57,13 @@ bool is_spread(const struct pulser *p, uint32_t src_wire, uint32_t *ret_stream, 
 
 /* Before each walk. */
 void sections_begin(const struct pulser *p);
+/* Before walks at another pulse. */
+void sections_forget(const struct pulser *p);
+/* Whether a section would come earlier in another walk, as all that it waits for is known now. */
+bool sections_have_news(const struct pulser *p);
+/* Something of it waits for queries and keys (-1: none) of those delays, and so comes later than
+ * its first scores. */
+void section_waits(struct section *s, int64_t queries, int64_t keys);
 
 /* The section of a wire, or of any wire of the node; NULL: none. */
 struct section *section_of(const struct pulser *p, uint32_t src_wire);

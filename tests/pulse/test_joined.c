@@ -14,7 +14,7 @@ struct joint {
     int64_t chunk, back, ahead, left, right;
     enum { AND, MUL, NESTED, ADDED, CHAINED } join;
     int64_t look; /* frames that keys and values see ahead */
-    bool late;    /* only the values do */
+    bool late;    /* only the values do, which are made behind the scores */
 };
 
 static bool sees(const struct joint *t, int64_t i, int64_t j)
@@ -90,11 +90,13 @@ static void recipe(struct gb *b, const void *ctx)
                                GB(b, "Unsqueeze", "", of, keys)),
                    frames = GB(b, "Sub", "", GB(b, "Unsqueeze", "", at, queries),
                                GB(b, "Unsqueeze", "", at, keys));
-    const uint32_t v = ahead(b, x, t->look), k = t->late ? x : v;
+    uint32_t v = t->late ? x : ahead(b, x, t->look), k = v;
     const uint32_t s = GB(b, "MatMul", "", GB(b, "MatMul", "", x, gb_weights(b, 2, WIDTH, WIDTH)),
                           gb_transpose(b, k, "0,2,1"));
     const uint32_t m = masked(b, t, s, between(b, chunks, -t->ahead, t->back),
                               between(b, frames, -t->right, t->left));
+    if (t->late)
+        v = ahead(b, x, t->look);
     gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", m), v));
 }
 
