@@ -305,6 +305,16 @@ uint32_t rotary_put(struct emitter *e, uint32_t x, uint32_t cosine, uint32_t sin
     return emit(e, "Reshape", y, emit_list(e, 0, 0, 0, -1));
 }
 
+uint32_t rotary_part_put(struct emitter *e, uint32_t x, uint32_t cosine, uint32_t sine, bool woven,
+                         int64_t width)
+{
+    if (!width)
+        return rotary_put(e, x, cosine, sine, woven);
+    uint32_t turned = rotary_put(e, last_sliced(e, x, 0, width, 1), cosine, sine, woven);
+    uint32_t rest = last_sliced(e, x, width, INT64_MAX, 1);
+    return emit_with(e, "Concat", "axis", -1, EMIT_WIRES(turned, rest));
+}
+
 /* Of com.microsoft's, which may leave their number open: twice the cosines of a frame; 0: unknown.
  */
 static int64_t head_width(const struct conversion *l)
@@ -355,12 +365,7 @@ rill_status up_rotary(struct conversion *l)
         x = heads_apart(&e, x, heads);
     const int64_t beside = joined ? 2 : 1;
     uint32_t cosine = angles(&e, IN_COS, beside), sine = angles(&e, IN_SIN, beside);
-    uint32_t y = rotary_put(&e, width ? last_sliced(&e, x, 0, width, 1) : x, cosine, sine,
-                            convert_int(l, "interleaved", 0) != 0);
-    if (width) {
-        uint32_t rest[] = { y, last_sliced(&e, x, width, INT64_MAX, 1) };
-        y = emit_with(&e, "Concat", "axis", -1, rest, 2);
-    }
+    uint32_t y = rotary_part_put(&e, x, cosine, sine, convert_int(l, "interleaved", 0) != 0, width);
     if (joined)
         y = emit(&e, "Reshape", y, emit_list(&e, 0, 0, -1));
     return emit_output(&e, 0, y);

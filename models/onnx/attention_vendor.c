@@ -79,6 +79,49 @@ static rill_status gqa_caches_check(const struct conversion *l)
     return RILL_OK;
 }
 
+/* Heads that lie side by side in the first input: with no keys of their own all three kinds. */
+static bool gqa_count_heads(struct conversion *l, int64_t *ret)
+{
+    const int64_t q = convert_int(l, "num_heads", 0), kv = convert_int(l, "kv_num_heads", 0);
+    *ret = q;
+    return convert_has(l, GQA_K) || (int_mul(kv, 2, ret) && int_add(*ret, q, ret));
+}
+
+/* Numbers of a head; -1: open. */
+static int64_t gqa_head_width(struct conversion *l)
+{
+    const int64_t width = convert_size(l, GQA_Q, -1);
+    int64_t heads;
+    if (width > 0 && gqa_count_heads(l, &heads))
+        return width / heads;
+    return convert_has(l, GQA_PAST_K) ? convert_size(l, GQA_PAST_K, 3) : -1;
+}
+
+/* Numbers of a head that turn, two for each angle of a frame; 0: all. */
+static int64_t gqa_turned_width(struct conversion *l)
+{
+    const int64_t head = gqa_head_width(l), angles = convert_size(l, GQA_COS, -1);
+    return angles > 0 && head != 2 * angles ? 2 * angles : 0;
+}
+
+static rill_status gqa_angles_check(struct conversion *l)
+{
+    if (!convert_int(l, "do_rotary", 0))
+        return RILL_OK;
+    if (!convert_has(l, GQA_COS) || !convert_has(l, GQA_SIN))
+        return convert_fail(l, RILL_MALFORMED, "do_rotary wants cos_cache and sin_cache");
+    const int64_t head = gqa_head_width(l);
+    for (unsigned i = GQA_COS; i <= GQA_SIN; i++) {
+        const int64_t angles = convert_size(l, i, -1);
+        if (angles == 0 || (head > 0 && angles > head / 2))
+            return convert_fail(l, RILL_MALFORMED,
+                                "%s_cache has %" PRId64 " angles a frame; wanted: one for each two "
+                                "numbers of a head that turn, 1 to half as many as it has",
+                                i == GQA_COS ? "cos" : "sin", angles);
+    }
+    return RILL_OK;
+}
+
 static rill_status gqa_check(struct conversion *l)
 {
     static const char *const absent[] = { "kv_cache_bit_width", "sliding_window_cache", "qk_output",
@@ -98,8 +141,7 @@ static rill_status gqa_check(struct conversion *l)
                             "for all of them");
     TRY(convert_least_check(l, GQA_LAST, "seqlens_k", 0));
     TRY(convert_least_check(l, GQA_TOTAL, "total_sequence_length", 1));
-    if (convert_int(l, "do_rotary", 0) && (!convert_has(l, GQA_COS) || !convert_has(l, GQA_SIN)))
-        return convert_fail(l, RILL_MALFORMED, "do_rotary wants cos_cache and sin_cache");
+    TRY(gqa_angles_check(l));
     return gqa_caches_check(l);
 }
 
@@ -117,7 +159,7 @@ static void gqa_heads(struct emitter *e, struct attention *a)
         return;
     }
     int64_t heads;
-    if (!int_mul(kv, 2, &heads) || !int_add(heads, q, &heads)) {
+    if (!gqa_count_heads(l, &heads)) {
         e->status =
             convert_fail(l, RILL_LIMIT, "num_heads=%" PRId64 " and kv_num_heads=%" PRId64, q, kv);
         return;
@@ -229,7 +271,7 @@ static uint32_t gqa_turned(struct emitter *e, uint32_t x, uint32_t before)
     uint32_t of[2], at = gqa_places(e, x, before);
     for (unsigned i = 0; i < 2; i++)
         of[i] = emit(e, "Gather", l->in[GQA_COS + i], at);
-    return rotary_put(e, x, of[0], of[1], woven);
+    return rotary_part_put(e, x, of[0], of[1], woven, gqa_turned_width(l));
 }
 
 static uint32_t gqa_sink(struct emitter *e)

@@ -1072,6 +1072,20 @@ def vendor_prompt():
     c.save()
 
 
+def vendor_part():
+    """Heads of GroupQueryAttention of which the first half turns, as many numbers as there are angles for: apart, packed, behind a cache."""
+    c = Case("vendor_part")
+    q, k, v = (c.input(n, [1, 3, w], c.random.standard_normal((1, 3, w)).astype("f4")) for n, w in (("q", 64), ("k", 32), ("v", 32)))
+    past = [c.input(n, [1, 1, 4, 32], c.random.standard_normal((1, 1, 4, 32)).astype("f4")) for n in ("keys", "values")]
+    grouped = lambda *ins, **how: c.op("GroupQueryAttention", *ins, *turning(c, 16), domain=MICROSOFT, num_heads=2, kv_num_heads=1,
+                                       do_rotary=1, outputs=3, **how)
+    now, behind = ((c.const([frames - 1], "i4"), c.const(frames, "i4")) for frames in (3, 7))
+    for y in (*grouped(q, k, v, "", "", *now), *grouped(q, k, v, *past, *behind, rotary_interleaved=1)):
+        c.output(y)
+    c.output(grouped(c.op("Concat", q, k, v, axis=-1), "", "", "", "", *now)[0])
+    c.save()
+
+
 def vendor_bias():
     """Biases of GroupQueryAttention are as wide as the frames that its buffers hold, which are longer."""
     c = Case("vendor_bias")
@@ -1796,7 +1810,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, ports_again, ports_late, index_data, index_elements, index_nd, index_lengths,
-         index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_prompt, vendor_masks, vendor_packs, vendor_fused, vendor_contrib, vendor_last_conv, scatter_cache, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
+         index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_prompt, vendor_part, vendor_masks, vendor_packs, vendor_fused, vendor_contrib, vendor_last_conv, scatter_cache, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
          recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, loop_sliced, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, batch_open, sizes_declared, resize_10, resize_aspect, vendor_bias, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
 
 if __name__ == "__main__":
