@@ -291,8 +291,8 @@ static struct pulsed_wire *trace_of(const struct pulser *p)
 {
     struct pulsed_wire *list = arena_array(p->arena, struct pulsed_wire, p->src->n_wires + 1);
     for (uint32_t w = 0; list && w < p->src->n_wires; w++)
-        list[w] =
-            (struct pulsed_wire) { p->rebased && p->rebased[w] ? WIRE_NONE : p->map[w], p->sf[w] };
+        list[w] = (struct pulsed_wire) { p->untraced && p->untraced[w] ? WIRE_NONE : p->map[w],
+                                         p->sf[w] };
     return list;
 }
 

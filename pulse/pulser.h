@@ -60,7 +60,9 @@ struct pulser {
     struct shifts *shifts;
     struct bands *bands;
     struct sections *sections;
-    bool *rebased;  /* per src wire: it counts from time to time anew (rebase.h); NULL: none does */
+    bool *untraced; /* per src wire: its numbers are others than those of the whole run, what is
+                       made of them is not: it counts from time to time anew (rebase.h), or what is
+                       larger stands beside it (sections.c); NULL: none is */
     uint32_t valid; /* of a body that runs once a frame and checks numbers: whether the frame is one
                        of the sequence; WIRE_NONE: of no such body */
     bool keep_bodies;

@@ -153,11 +153,11 @@ static bool type_ends(enum dtype type)
 
 static rill_status rebased_mark(struct pulser *p, const struct component *c)
 {
-    if (!p->rebased)
-        p->rebased = arena_array(p->arena, bool, p->src->n_wires + 1);
-    for (unsigned i = 0; p->rebased && i < c->n; i++)
-        p->rebased[c->wire[i]] |= !c->read[i];
-    return p->rebased ? RILL_OK : pulser_no_memory(p);
+    if (!p->untraced)
+        p->untraced = arena_array(p->arena, bool, p->src->n_wires + 1);
+    for (unsigned i = 0; p->untraced && i < c->n; i++)
+        p->untraced[c->wire[i]] |= !c->read[i];
+    return p->untraced ? RILL_OK : pulser_no_memory(p);
 }
 
 rill_status rebase_find(struct pulser *p, uint32_t range, struct rebase *ret)

@@ -15,7 +15,7 @@ struct rebase {
 };
 
 /* How the Range that makes the wire may count, period 0: as it is, because no type of its component
- * ends, or not all that is read of it repeats. Else sets p->rebased of the wires whose numbers are
+ * ends, or not all that is read of it repeats. Else sets p->untraced of the wires whose numbers are
  * others than those of the whole run. */
 rill_status rebase_find(struct pulser *p, uint32_t src_range, struct rebase *ret);
 

@@ -339,13 +339,12 @@ static bool largest_seen(const struct pulser *p, uint32_t w)
     return x->shape[query] == x->shape[key] && band_diagonal(p, n->in[0], SHOWS_HIGH, query, key);
 }
 
-/* The largest of scores of which all that is hidden is one number, whichever keys are looked at,
- * where that is read beside the largest of keys of which each query sees one. */
-static bool largest_beside(const struct pulser *p, const struct node *n)
+/* The largest of scores, read beside the largest of keys of which each query sees one: that is at
+ * least -SEEN, all that is hidden outside the band is lower, so that whichever of those keys are
+ * looked at, the larger of both is the same. */
+static bool largest_beside(const struct pulser *p, const struct node *n, const struct band *high)
 {
-    const struct node *mask = graph_producer(p->src, n->in[0]);
-    if (!node_is(n, OP_REDUCE_MAX) || !mask || !node_is(mask, OP_WHERE) ||
-        (!is_number(p, mask->in[1], HIDES_CHOSEN) && !is_number(p, mask->in[2], HIDES_CHOSEN)))
+    if (!node_is(n, OP_REDUCE_MAX) || !(high->deep > SEEN) || largest_seen(p, n->out[0]))
         return false;
     const struct reader *first = section_reader(p, n->out[0], NULL);
     for (const struct reader *r = first; r; r = section_reader(p, n->out[0], r)) {
@@ -387,9 +386,10 @@ static void sums_find(const struct pulser *p, struct sections *s, const struct n
         struct band b = band_of(p, n->in[i], what, other_axis(p, n->in[i], axis), axis);
         of->band = of->any ? band_union(p, &of->band, &b) : b;
         of->any = true;
-        if (!of->blind && what == SHOWS_HIGH && band_bounded(&b) && !hidden_again(p, n) &&
-            !largest_beside(p, n) &&
-            sees_blindly(p, n->in[i], other_axis(p, n->in[i], axis), axis, &b, &of->band))
+        if (largest_beside(p, n, &b))
+            p->untraced[n->out[0]] = true;
+        else if (!of->blind && what == SHOWS_HIGH && band_bounded(&b) && !hidden_again(p, n) &&
+                 sees_blindly(p, n->in[i], other_axis(p, n->in[i], axis), axis, &b, &of->band))
             of->blind = n;
         if (!of->sums && (!band_bounded(&b) || b.ragged))
             of->sums = n;
@@ -456,7 +456,8 @@ rill_status sections_find(struct pulser *p)
     struct sections *s = sections_new(p);
     uint32_t *readers = arena_array(p->arena, uint32_t, g->n_wires + 1),
              *lazy_readers = arena_array(p->arena, uint32_t, g->n_wires + 1);
-    if (!s || !readers || !lazy_readers)
+    p->untraced = arena_array(p->arena, bool, g->n_wires + 1);
+    if (!s || !readers || !lazy_readers || !p->untraced)
         return pulser_no_memory(p);
     p->sections = s;
     readers_link(g, s);

@@ -1194,6 +1194,10 @@ def attention_memory():
     scores = c.op("Mul", c.op("MatMul", heads(q), c.op("Transpose", heads(k), perm=[0, 1, 3, 2])), c.const(.5, "f4"))
     c.output(c.op("Reshape", c.op("Transpose", c.op("MatMul", hidden(scores), heads(v)), perm=[0, 2, 1, 3]),
                   c.const([0, -1, 8])))
+    for low in -1e9, -1e4:      # added: what is hidden is no one number
+        laid = c.op("Where", seen, c.const(0, "f4"), c.const(low, "f4"))
+        scores = c.op("Add", c.op("MatMul", q, c.op("Transpose", k, perm=[0, 2, 1])), laid)
+        c.output(c.op("MatMul", c.op("Softmax", scores, axis=-1), v))
     c.save(run_reference)
 
 
