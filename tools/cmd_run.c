@@ -647,7 +647,9 @@ static rill_status job_run(struct job *j, const char *name)
     if (asks)
         return RILL_OK;
     j->times = tool_alloc((graph_count_nodes(&j->g) + 1u) * sizeof *j->times);
-    TRY(steps_run(j, g));
+    s = steps_run(j, g);
+    if (s != RILL_OK)
+        return err_prefix(&j->err, s, "%.200s", name);
     if (j->profile)
         profile_print(j);
     if (j->out)

@@ -6,6 +6,7 @@
 #include "engine/rewrite/settle/settle.h"
 #include "engine/typing/typed.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,21 +52,81 @@ static rill_status sizes_computed(struct stage *s)
     return RILL_OK;
 }
 
+/* The node that a wire is read by; NULL: none. */
+static const struct node *reader_of(const struct stage *s, uint32_t wire, unsigned *ret_input)
+{
+    const struct graph *g = s->late->g;
+    for (uint32_t i = 0; i < s->n_nodes; i++) {
+        const struct node *n = &g->nodes[s->nodes[i]];
+        for (unsigned k = 0; k < n->n_in; k++)
+            if (n->in[k] == wire) {
+                *ret_input = k;
+                return n;
+            }
+    }
+    return NULL;
+}
+
+/* Puts the node in front that reads the wire, and which of its inputs that is. */
+static rill_status wire_refuse(const struct stage *s, uint32_t wire, rill_status why,
+                               rill_error *err)
+{
+    unsigned input;
+    const struct node *n = reader_of(s, wire, &input);
+    return n ? err_prefix(err, why, "%s%snode '%.80s' (%s): input %u ('%.80s')",
+                          n->origin ? n->origin : "", n->origin ? ": " : "", n->name, n->op->name,
+                          input, s->late->g->wires[wire].name)
+             : err_prefix(err, why, "'%.80s'", s->late->g->wires[wire].name);
+}
+
+/* What the size is computed from, to be given other numbers. */
+static void leaves_print(const struct stage *s, const struct size_cache *c, char *ret, size_t cap)
+{
+    size_t at = 0;
+    ret[0] = 0;
+    for (uint32_t i = 0; i < c->n_seen && at < cap; i++) {
+        const uint32_t wire = s->inputs[c->seen[i].leaf.tensor];
+        bool told = false;
+        for (uint32_t k = 0; k < i; k++)
+            told |= s->inputs[c->seen[k].leaf.tensor] == wire;
+        if (!told)
+            at += (size_t) snprintf(ret + at, cap - at, "%s'%.60s'", i ? ", " : "",
+                                    s->late->g->wires[wire].name);
+    }
+}
+
+/* Of a size that is computed, why it has no value: told of the node that it is for. */
+static rill_status size_refuse(const struct stage *s, uint32_t cache, rill_status why,
+                               rill_error *err)
+{
+    const struct computed *c = NULL;
+    char leaves[200];
+    for (uint32_t i = 0; i < s->n_computed; i++)
+        if (s->computed[i].first <= cache)
+            c = &s->computed[i];
+    if (!c || !err || cache >= c->first + (uint32_t) tensor_count(&c->t))
+        return why;
+    const rill_error told = *err;
+    leaves_print(s, &s->caches[cache], leaves, sizeof leaves);
+    err_set(err, why, "%s; give %s smaller numbers", told.text, leaves);
+    return wire_refuse(s, c->wire, why, err);
+}
+
 /* Once the inputs are there for the first time: their ranks stay. The shapes of those that sizes
  * alone read are fixed by the stage before. */
 static rill_status sizes_make(struct stage *s, rill_error *err)
 {
-    const struct graph *g = s->late->g;
     struct arena *a = &s->arena;
     size_t n = 1;
     for (uint32_t i = 0; i < s->n_computed; i++)
         n += (size_t) tensor_count(&s->computed[i].t);
     for (uint32_t i = 0; i < s->n_inputs; i++) {
         const struct tensor *t = s->late->wires[s->inputs[i]].t;
-        if (s->observed[i] && tensor_count(t) > OBSERVED_MAX)
-            return err_set(err, RILL_LIMIT,
-                           "'%.80s' decides a size with %lld elements; at most %d do",
-                           g->wires[s->inputs[i]].name, (long long) tensor_count(t), OBSERVED_MAX);
+        if (s->observed[i] && tensor_count(t) > OBSERVED_MAX) {
+            err_set(err, RILL_LIMIT, "it decides a size with %lld elements; at most %d do",
+                    (long long) tensor_count(t), OBSERVED_MAX);
+            return wire_refuse(s, s->inputs[i], RILL_LIMIT, err);
+        }
         s->ranks[i] = t->rank;
         n += (size_t) t->rank + (s->observed[i] ? OBSERVED_MAX : 0);
     }
@@ -88,10 +149,11 @@ static rill_status sources_set(struct stage *s, rill_error *err)
         if (s->observed[i])
             s->views[i].type = bits_of(w->t->type);
         s->sources[i] = (struct size_source) { &s->views[i], w->writes };
-        if (s->key && w->t->rank != s->ranks[i])
-            return err_set(err, RILL_UNSUPPORTED,
-                           "'%.80s' has %d axes, and had %d before: that may not change",
-                           s->late->g->wires[s->inputs[i]].name, w->t->rank, s->ranks[i]);
+        if (s->key && w->t->rank != s->ranks[i]) {
+            err_set(err, RILL_UNSUPPORTED, "it has %d axes, and had %d before: that may not change",
+                    w->t->rank, s->ranks[i]);
+            return wire_refuse(s, s->inputs[i], RILL_UNSUPPORTED, err);
+        }
     }
     return RILL_OK;
 }
@@ -103,7 +165,9 @@ static rill_status key_make(struct stage *s, rill_error *err)
         TRY(sizes_make(s, err));
     for (uint32_t i = 0; i < s->n_caches; i++) {
         const uint64_t hits = s->caches[i].hits;
-        TRY(size_cached(&s->caches[i], s->sources, &s->key[i], err));
+        const rill_status got = size_cached(&s->caches[i], s->sources, &s->key[i], err);
+        if (got != RILL_OK)
+            return size_refuse(s, i, got, err);
         *(s->caches[i].hits > hits ? &s->late->counts.hits : &s->late->counts.misses) += 1;
     }
     return RILL_OK;
@@ -175,7 +239,7 @@ static rill_status plan_make(struct stage *s, struct variant *v, const struct tg
     TRY(graph_settle(&v->settled.g, &decluttered.g, NULL, err));
     rill_status made = plan_from_sgraph(&v->plan, &v->settled, &opts, err);
     if (made == RILL_NOMEM)
-        return err_set(
+        return err_prefix(
             err, RILL_NOMEM,
             "out of memory, or past the limit of %zu bytes for a plan where data decides "
             "sizes",

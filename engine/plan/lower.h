@@ -6,7 +6,8 @@
 #include "engine/plan/steps.h"
 
 struct slot {
-    const char *name; /* of the wire, for people; NULL: none */
+    const char *name;        /* of the wire, for people; NULL: none */
+    const struct node *node; /* that makes it, or whose scratch it is, for people; NULL: none */
     const void *constant;
     size_t bytes, offset;
     uint32_t first, last;    /* times of use; only roots' are kept */

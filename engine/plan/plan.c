@@ -146,6 +146,7 @@ static rill_status node_lower(struct lower *l, struct scope *f, const struct nod
     TRY(node_divide(l, f->g, n, &p, s));
     uint32_t scratch;
     TRY(slot_new(l, node_scratch_bytes(&p, s), &scratch));
+    l->slots[scratch].node = n;
     slot_use(l, scratch, l->time);
     TRY(operand_set(l, &s->scratch, scratch));
     s->next = l->p->node_steps;
@@ -385,6 +386,15 @@ static size_t pointers_place(struct plan *p, size_t offset)
     return (offset + MEMPLAN_ALIGN_BYTES - 1) & ~(size_t) (MEMPLAN_ALIGN_BYTES - 1);
 }
 
+static rill_status slot_refuse(const struct lower *l, const struct slot *s, size_t max_bytes)
+{
+    const char *what = s->name ? s->name : "scratch of a step";
+    static const char words[] =
+        "'%.80s': a tensor of %zu bytes is over the limit of %zu bytes for one stream";
+    return s->node ? op_fail(l->err, RILL_LIMIT, s->node, words, what, s->bytes, max_bytes)
+                   : err_set(l->err, RILL_LIMIT, words, what, s->bytes, max_bytes);
+}
+
 static rill_status block_refuse(struct lower *l, size_t max_bytes)
 {
     const struct slot *most = NULL;
@@ -416,10 +426,7 @@ static rill_status layout(struct lower *l, size_t max_bytes)
         p->spans[p->n_spans++] =
             (struct span) { .bytes = s->bytes, .first = s->first, .last = s->last };
         if (s->bytes > max_bytes)
-            return err_set(l->err, RILL_LIMIT,
-                           "'%.80s': a tensor of %zu bytes is over the limit of %zu bytes for one "
-                           "stream",
-                           s->name ? s->name : "scratch of a step", s->bytes, max_bytes);
+            return slot_refuse(l, s, max_bytes);
     }
     size_t bytes = memplan_place(p->spans, room, p->n_spans, &visited);
     for (uint32_t i = 0; i < p->n_spans; i++)

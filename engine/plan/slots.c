@@ -190,7 +190,9 @@ rill_status wire_slot(struct lower *l, struct scope *f, uint32_t wire, uint32_t 
         } else {
             TRY(slot_new(l, bytes, &f->slot[wire]));
         }
-        l->slots[f->slot[wire]].name = f->g->wires[wire].name;
+        const struct wire *w = &f->g->wires[wire];
+        l->slots[f->slot[wire]].name = w->name;
+        l->slots[f->slot[wire]].node = w->node == WIRE_NONE ? NULL : &f->g->nodes[w->node];
     }
     *ret = f->slot[wire];
     return RILL_OK;

@@ -183,7 +183,8 @@ static rill_status axis_value(struct walk *w, const struct size_node *n, int64_t
 static rill_status cut_value(struct walk *w, double x, int64_t *ret)
 {
     if (!(x > -0x1p63 && x < 0x1p63))
-        return err_set(w->err, RILL_INVALID, "a size is made of %g", x);
+        return err_set(w->err, RILL_INVALID,
+                       "a size is made of %g, which is no whole number of 64 bits", x);
     *ret = (int64_t) x;
     return RILL_OK;
 }

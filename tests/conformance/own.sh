@@ -34,8 +34,11 @@ sides 1099511627776 1099511627776
 expect 3 "node 'constantofshape0_0' (ConstantOfShape): data decides the size .* over 2^63" \
     "$tool" run -i "sides=$dir/sides.npy" "$cases/sizes_square/model.onnx"
 sides 20000 20000
-expect 3 "'constantofshape0_0'.* over the limit of 1073741824 bytes" \
+expect 3 "/model.onnx: node 'constantofshape0_0' (ConstantOfShape): .* over the limit of 1073741824 bytes" \
     "$tool" run -i "sides=$dir/sides.npy" "$cases/sizes_square/model.onnx"
+sides 4611686018427387904 4611686018427387904
+expect 3 "/model.onnx: node 'range[0-9_]*' (Range): input 1 ('.*'): a size is .* more than 63 bits; give 'n', 'm' smaller numbers" \
+    "$tool" run -i "m=$dir/sides.npy" "$cases/sizes_sums/model.onnx"
 data=$cases/loop_passed/test_data_set_1
 expect 0 "loop0_1 *f32\[0,3\]" "$tool" run -i "x=$data/input_0.pb" -i "trips=$data/input_1.pb" -i "counts=$data/input_2.pb" \
     "$cases/loop_passed/model.onnx"

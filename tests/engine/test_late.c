@@ -215,7 +215,8 @@ static void test_sums(const char *path)
     set(&o, N, (const int64_t[]) { INT64_MAX / 2 });
     set(&o, M, (const int64_t[]) { 3, 1 });
     CHECK(late_run(o.late, o.from, out, &o.err) == RILL_LIMIT &&
-              strstr(o.err.text, "more than 63 bits"),
+              strstr(o.err.text, "node 'range") &&
+              strstr(o.err.text, "more than 63 bits; give 'n'"),
           "'%s'", o.err.text);
     set(&o, N, (const int64_t[]) { 2 });
     run_right(&o, "after a refusal");
