@@ -204,6 +204,20 @@ void attention_put(struct emitter *e, const struct attention *a)
     (void) emit_output(e, OUT_SCORES, of[a->shown]);
 }
 
+/* 0: as the queries. */
+static rill_status precision_check(struct conversion *l)
+{
+    const int64_t code = convert_int(l, "softmax_precision", 0);
+    enum dtype type = DTYPE_F32;
+    if (float8_is(code) ||
+        (code && (onnx_dtype(l->r, code, "", &type) != RILL_OK || !dtype_is_float(type))))
+        return convert_fail(l, RILL_MALFORMED,
+                            "softmax_precision is %lld, and no type of floats that a softmax is "
+                            "computed in: 1 (f32), 10 (f16), 11 (f64) and 16 (bf16) are",
+                            (long long) code);
+    return RILL_OK;
+}
+
 static rill_status attention_check(struct conversion *l, bool joined)
 {
     int64_t q = convert_int(l, "q_num_heads", 0), kv = convert_int(l, "kv_num_heads", 0),
@@ -224,7 +238,7 @@ static rill_status attention_check(struct conversion *l, bool joined)
                             (double) scale->f);
     if (shown < (int64_t) SCORES_RAW || shown > (int64_t) SCORES_SOFTMAX)
         return convert_fail(l, RILL_MALFORMED, "qk_matmul_output_mode is 0 to 3");
-    return RILL_OK;
+    return precision_check(l);
 }
 
 static uint32_t cached(struct emitter *e, unsigned past, uint32_t x)

@@ -32,6 +32,7 @@ struct row {
         name, { 0 }, { __VA_ARGS__ }, 0                                                            \
     }
 #define IMAGE(...) { "x", { 2, 12, 4, -1 }, { 0 }, 0 }, CONST("image", __VA_ARGS__)
+#define HEADED { "q", { 1, 2, 3, 4, -1 }, { 0 }, 0 }, { "k", { 1, 2, 3, 4, -1 }, { 0 }, 0 }, { "v", { 1, 2, 3, 4, -1 }, { 0 }, 0 }
 #define QKV                                                                                        \
     { "q", { 1, 3, 16, -1 }, { 0 }, 0 }, { "k", { 1, 3, 8, -1 }, { 0 }, 0 },                       \
     {                                                                                              \
@@ -79,8 +80,12 @@ static const struct row rows[] = {
       "", "GridSample", 22, { { "x", { 1, 1, 3, 4, -1 }, { 0 }, 0 }, { "g", { 1, 2, 2, 3, -1 }, { 0 }, 0 } }, { { 0 } } },
     { "cos_cache has 2 angles a frame; rotary_embedding_dim=16 wants 8", "", "RotaryEmbedding", 23,
       { { "x", { 1, 2, 3, 4, -1 }, { 0 }, 0 }, { "c", { 1, 3, 2, -1 }, { 0 }, 0 }, { "s", { 1, 3, 2, -1 }, { 0 }, 0 } }, { { "rotary_embedding_dim", 0, { 16 } } } },
-    { "(Attention, opset 23): scale is 0", "", "Attention", 23, { { "q", { 1, 2, 3, 4, -1 }, { 0 }, 0 }, { "k", { 1, 2, 3, 4, -1 }, { 0 }, 0 }, { "v", { 1, 2, 3, 4, -1 }, { 0 }, 0 } }, { { "scale", -1, { 0 } } } },
-    { "(Attention, opset 23): scale is -1", "", "Attention", 23, { { "q", { 1, 2, 3, 4, -1 }, { 0 }, 0 }, { "k", { 1, 2, 3, 4, -1 }, { 0 }, 0 }, { "v", { 1, 2, 3, 4, -1 }, { 0 }, 0 } }, { { "scale", -1, { -1 } } } },
+    { "(Attention, opset 23): scale is 0", "", "Attention", 23, { HEADED }, { { "scale", -1, { 0 } } } },
+    { "(Attention, opset 23): scale is -1", "", "Attention", 23, { HEADED }, { { "scale", -1, { -1 } } } },
+    { "(Attention, opset 23): softmax_precision is 7, and no type of floats", "", "Attention", 23, { HEADED }, { { "softmax_precision", 0, { 7 } } } },
+    { "(Attention, opset 23): softmax_precision is 17, and no type", "", "Attention", 23, { HEADED }, { { "softmax_precision", 0, { 17 } } } },
+    { "(Attention, opset 23): softmax_precision is -1, and no type", "", "Attention", 23, { HEADED }, { { "softmax_precision", 0, { -1 } } } },
+    { "", "", "Attention", 23, { HEADED }, { { "softmax_precision", 0, { 11 } } } },
     { "", GQA, { QKV, { "", { 0 }, { 0 }, 0 }, { "", { 0 }, { 0 }, 0 }, LAST(1, 2), ALL(1, 3) }, { HEADS } },
     { "local_window_size=0 leaves no frame to see", GQA, { QKV, { "", { 0 }, { 0 }, 0 }, { "", { 0 }, { 0 }, 0 }, LAST(1, 2), ALL(1, 3) }, { HEADS, { "local_window_size", 0, { 0 } } } },
     { "seqlens_k holds -1", GQA, { QKV, { "", { 0 }, { 0 }, 0 }, { "", { 0 }, { 0 }, 0 }, LAST(1, -1), ALL(1, 3) }, { HEADS } },
