@@ -38,10 +38,6 @@ void attention_window(struct emitter *e, struct attention *a);
 /* Outputs 0 (y) and 3 (scores), the last to be emitted. */
 void attention_put(struct emitter *e, const struct attention *a);
 
-/* 0, unless any number of off is another: then an index that is not there ends the run, and why is
- * said. */
-uint32_t attention_held(struct emitter *e, uint32_t off, const char *why);
-
 /* For forms of the domain com.microsoft: an attribute that asks for what is not here is refused,
  * and so are inputs from first to end - 1, but one. */
 rill_status attention_attrs_absent(struct conversion *l, const char *const *name, unsigned n);

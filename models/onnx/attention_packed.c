@@ -172,7 +172,7 @@ static uint32_t mha_before(struct emitter *e, const struct attention *a)
     uint32_t seen = emit(e, "Add", a->before, emit_sizes(e, a->q, 2, 3));
     uint32_t more = emit(e, "Sub", emit_sizes(e, a->k, 2, 3), seen);
     return emit(e, "Add", a->before,
-                attention_held(e, emit(e, "Max", more, emit_int(e, 0)), UNIDIRECTIONAL));
+                emit_held(e, emit(e, "Max", more, emit_int(e, 0)), UNIDIRECTIONAL));
 }
 
 rill_status up_multi_head_attention(struct conversion *l)

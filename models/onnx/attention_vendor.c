@@ -172,20 +172,6 @@ static void gqa_heads(struct emitter *e, struct attention *a)
     a->v = part[2];
 }
 
-uint32_t attention_held(struct emitter *e, uint32_t off, const char *why)
-{
-    struct graph *g = e->l->scope->g;
-    const uint32_t of[] = { emit_list(e, 0), emit(e, "Abs", off) };
-    uint32_t none = emit_with(e, "Gather", "axis", 0, of, 2);
-    const char *claim =
-        arena_printf(e->l->r->arena, "(%s.%s): %s", e->l->domain, e->l->node->op, why);
-    if (e->status == RILL_OK && !claim)
-        e->status = no_memory(e->l->r);
-    if (e->status == RILL_OK)
-        g->nodes[g->n_nodes - 1].claim = claim;
-    return emit(e, "ReduceMax", none, emit_list(e, 0));
-}
-
 /* Frames in all, for each of the batch. */
 static uint32_t gqa_filled(struct emitter *e)
 {
@@ -202,12 +188,12 @@ static uint32_t gqa_prompt_held(struct emitter *e, uint32_t q)
     uint32_t off = emit(e, "Sub", over, emit(e, "Min", filled, none));
     uint32_t total = emit_cast(e, l->in[GQA_TOTAL], DTYPE_I64);
     return emit(e, "Add",
-                attention_held(e, off,
-                               "seqlens_k is a frame of now where there is no cache: from 0 to "
-                               "their number less one"),
-                attention_held(e, emit(e, "Sub", total, now),
-                               "total_sequence_length is the number of frames of now where there "
-                               "is no cache"));
+                emit_held(e, off,
+                          "seqlens_k is a frame of now where there is no cache: from 0 to "
+                          "their number less one"),
+                emit_held(e, emit(e, "Sub", total, now),
+                          "total_sequence_length is the number of frames of now where there "
+                          "is no cache"));
 }
 
 /* Frames in front of those of now: what the cache holds, [1]; of one in place [batch,1,1,1]. */
@@ -221,19 +207,19 @@ static uint32_t gqa_before(struct emitter *e, uint32_t q)
         uint32_t before = emit(e, "Sub", gqa_filled(e), now);
         uint32_t less = emit(e, "Min", before, emit_int(e, 0));
         before = emit(e, "Add", before,
-                      attention_held(e, less,
-                                     "seqlens_k counts the frames of now as well: it is at least "
-                                     "their number less one"));
+                      emit_held(e, less,
+                                "seqlens_k counts the frames of now as well: it is at least "
+                                "their number less one"));
         return emit(e, "Reshape", before, emit_list(e, -1, 1, 1, 1));
     }
     uint32_t past = emit_sizes(e, l->in[GQA_PAST_K], 2, 3);
     uint32_t last = emit(e, "Add", past, emit(e, "Sub", now, emit_int(e, 1)));
     uint32_t off = emit(e, "Sub", emit_cast(e, l->in[GQA_LAST], DTYPE_I64), last);
     return emit(e, "Add", past,
-                attention_held(e, off,
-                               "seqlens_k has to be all frames less one where the cache grows; for "
-                               "sequences of different lengths declare present_key as large as "
-                               "past_key, a buffer for all frames"));
+                emit_held(e, off,
+                          "seqlens_k has to be all frames less one where the cache grows; for "
+                          "sequences of different lengths declare present_key as large as "
+                          "past_key, a buffer for all frames"));
 }
 
 /* The cache with frames of now behind those that it holds. */

@@ -70,6 +70,22 @@ uint32_t emit_range(struct emitter *e, uint32_t size)
     return emit(e, "Range", emit_int(e, 0), n, emit_int(e, 1));
 }
 
+uint32_t emit_held(struct emitter *e, uint32_t off, const char *why)
+{
+    const struct conversion *l = e->l;
+    struct graph *g = l->scope->g;
+    const uint32_t of[] = { emit_list(e, 0), emit(e, "Abs", off) };
+    uint32_t none = emit_with(e, "Gather", "axis", 0, of, 2);
+    const char *claim = *l->domain
+        ? arena_printf(l->r->arena, "(%s.%s): %s", l->domain, l->node->op, why)
+        : arena_printf(l->r->arena, "(%s, opset %d): %s", l->node->op, (int) l->r->opset, why);
+    if (e->status == RILL_OK && !claim)
+        e->status = no_memory(l->r);
+    if (e->status == RILL_OK)
+        g->nodes[g->n_nodes - 1].claim = claim;
+    return emit(e, "ReduceMax", none, emit_list(e, 0));
+}
+
 rill_status emit_output(struct emitter *e, unsigned i, uint32_t w)
 {
     e->l->engine = NULL;

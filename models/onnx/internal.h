@@ -279,6 +279,9 @@ uint32_t emit_turned(struct emitter *e, uint32_t x, const int64_t *perm, unsigne
 uint32_t emit_sizes(struct emitter *e, uint32_t x, int first, int end);
 /* 0, 1, .. below a size of one element. */
 uint32_t emit_range(struct emitter *e, uint32_t size);
+/* 0, unless any number of off is another: then an index that is not there ends the run, and why is
+ * said. */
+uint32_t emit_held(struct emitter *e, uint32_t off, const char *why);
 /* Output i of the node is w, where it is wanted; nothing but outputs is emitted after the last. */
 rill_status emit_output(struct emitter *e, unsigned i, uint32_t w);
 

@@ -1396,6 +1396,20 @@ def col2im():
     c.save()
 
 
+def col2im_late():
+    """Blocks and images of sizes that come with the data, or are computed from them."""
+    c = Case("col2im_late", 18)
+    columns = c.numbers("columns", [1, 12, 12])
+    image, block = c.input("image", [2], np.array([5, 9])), c.input("block", [2], np.array([2, 3]))
+    keys = dict(strides=[2, 2], pads=[1, 0, 0, 1])
+    c.output(c.op("Col2Im", columns, image, block, **keys))
+    c.output(c.op("Col2Im", columns, image, c.op("Mul", block, c.const([1, 1])), dilations=[1, 1], **keys))
+    c.output(c.op("Col2Im", columns, c.op("Add", c.op("Mul", image, c.const([0, 0])), c.const([7, 8])), c.const([3, 2]), strides=[2, 2]))
+    c.again(image=[6, 8], block=[3, 2])
+    c.again(image=[9, 7], block=[4, 3])
+    c.save(run_reference)
+
+
 # ---- spectra ----
 
 def dft_half():
@@ -1815,7 +1829,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, ports_again, ports_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_prompt, vendor_part, vendor_masks, vendor_packs, vendor_fused, vendor_contrib, vendor_last_conv, scatter_cache, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
-         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, loop_sliced, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, batch_open, sizes_declared, resize_10, resize_aspect, vendor_bias, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
+         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, col2im_late, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, loop_sliced, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, batch_open, sizes_declared, resize_10, resize_aspect, vendor_bias, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
 
 if __name__ == "__main__":
     for case in CASES:
