@@ -118,15 +118,16 @@ static int stage_find(const char *name, int64_t pulse)
     return pulse && k != PULSED ? NO_STAGE : k;
 }
 
-/* Its own states become ports. */
-static rill_status write_steps(const struct graph *g, const char *to, rill_error *err)
+/* Its own states become ports, or its frames and transforms ops of the standard. */
+static rill_status write_lowered(const struct graph *g, const char *to, rill_error *err)
 {
     struct arena a = { .limit_bytes = 0 };
-    struct mgraph steps;
+    struct mgraph lowered;
     struct tgraph typed;
-    rill_status s = mgraph_from_states(&steps, g, &a, err);
+    rill_status s = g->n_states ? mgraph_from_states(&lowered, g, &a, err)
+                                : mgraph_from_whole(&lowered, g, &a, err);
     if (s == RILL_OK)
-        s = tgraph_from_mgraph(&typed, &steps, NULL, err);
+        s = tgraph_from_mgraph(&typed, &lowered, NULL, err);
     if (s == RILL_OK)
         s = write(&typed.g, to, err);
     arena_drop(&a);
@@ -139,7 +140,8 @@ static rill_status write_stage(rill_model *m, int stage, int64_t pulse, const ch
     if (stage == PULSED)
         return write_pulsed(m, (uint32_t) pulse, to, err);
     const struct graph *g = stage == TYPED ? &m->typed.g : &m->decluttered.g;
-    return g->n_states ? write_steps(g, to, err) : write(g, to, err);
+    const bool lowers = g->n_states || (ends_with(to, ".onnx") && graph_has_standard_form(g));
+    return lowers ? write_lowered(g, to, err) : write(g, to, err);
 }
 
 static int run(const struct command *cmd, int argc, char **argv)
@@ -194,9 +196,8 @@ const struct command cmd_convert = {
         "stay ports.\n"
         "A pulsed graph takes one pulse a run; what goes on from run to run becomes inputs "
         "cached_N and outputs new_cached_N, and\n"
-        "the place in the stream one called clock (docs/nnef.md). Its transforms and frames are "
-        "ops "
-        "of the standard in an ONNX file,\n"
+        "the place in the stream one called clock (docs/nnef.md). Transforms and frames are ops of "
+        "the standard in an ONNX file,\n"
         "whose sums come out the same within f32.",
     .run = run,
 };

@@ -73,9 +73,39 @@ uint32_t lower_int(struct lower *l, int64_t v)
     return lower_const(l, tensor_from_data(l->arena, DTYPE_I64, 0, NULL, &v));
 }
 
+/* Of rank 0 or 1; integers where no size is open. */
+static uint32_t sizes(struct lower *l, const struct dim *const *d, int rank, unsigned n)
+{
+    const int64_t count = n;
+    int64_t v[2 * RANK_MAX];
+    bool open = false;
+    for (unsigned i = 0; i < n; i++) {
+        open |= !dim_is_const(d[i]);
+        v[i] = open ? 0 : dim_value(d[i]);
+    }
+    return lower_const(l,
+                       open ? tensor_from_data(l->arena, DTYPE_DIM, rank, &count, d)
+                            : tensor_from_data(l->arena, DTYPE_I64, rank, &count, v));
+}
+
+uint32_t lower_sizes(struct lower *l, const struct dim *const *d, unsigned n)
+{
+    return sizes(l, d, 1, n);
+}
+
+uint32_t lower_dim(struct lower *l, const struct dim *d)
+{
+    return sizes(l, &d, 0, 1);
+}
+
 uint32_t lower_zero(struct lower *l, enum dtype type)
 {
     return lower_const(l, tensor_new(l->arena, type, 0, NULL));
+}
+
+uint32_t lower_float(struct lower *l, float v)
+{
+    return lower_const(l, tensor_from_data(l->arena, DTYPE_F32, 0, NULL, &v));
 }
 
 uint32_t lower_cast(struct lower *l, uint32_t x, enum dtype to)
@@ -88,6 +118,14 @@ uint32_t lower_slice(struct lower *l, uint32_t x, int axis, int64_t from, int64_
 {
     const int64_t at = axis;
     uint32_t in[4] = { x, lower_ints(l, &from, 1), lower_ints(l, &to, 1), lower_ints(l, &at, 1) };
+    return lower_op(l, OP_SLICE, NULL, 0, in, 4);
+}
+
+uint32_t lower_slice_dims(struct lower *l, uint32_t x, int axis, const struct dim *from,
+                          const struct dim *to)
+{
+    const int64_t at = axis;
+    uint32_t in[4] = { x, lower_sizes(l, &from, 1), lower_sizes(l, &to, 1), lower_ints(l, &at, 1) };
     return lower_op(l, OP_SLICE, NULL, 0, in, 4);
 }
 
@@ -108,15 +146,27 @@ uint32_t lower_reshape(struct lower *l, uint32_t x, const int64_t *dim, int rank
     return lower_2(l, OP_RESHAPE, x, lower_ints(l, dim, (unsigned) rank));
 }
 
+uint32_t lower_reshape_dims(struct lower *l, uint32_t x, const struct dim *const *dim, int rank)
+{
+    return lower_2(l, OP_RESHAPE, x, lower_sizes(l, dim, (unsigned) rank));
+}
+
 uint32_t lower_padded(struct lower *l, uint32_t x, int rank, int axis, int64_t before,
                       int64_t after)
 {
-    int64_t pads[2 * RANK_MAX] = { 0 };
-    if (before == 0 && after == 0)
+    return lower_padded_dim(l, x, rank, axis, before, dim_int(l->dst->dims, after));
+}
+
+uint32_t lower_padded_dim(struct lower *l, uint32_t x, int rank, int axis, int64_t before,
+                          const struct dim *after)
+{
+    const struct dim *pads[2 * RANK_MAX];
+    if (before == 0 && dim_is(after, 0))
         return x;
-    pads[axis] = before;
+    for (int i = 0; i < 2 * rank; i++)
+        pads[i] = dim_int(l->dst->dims, i == axis ? before : 0);
     pads[rank + axis] = after;
-    return lower_2(l, OP_PAD, x, lower_ints(l, pads, 2 * (unsigned) rank));
+    return lower_2(l, OP_PAD, x, lower_sizes(l, pads, 2 * (unsigned) rank));
 }
 
 uint32_t lower_place(struct lower *l, int64_t place)

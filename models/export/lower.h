@@ -13,6 +13,7 @@ struct lower {
     struct arena *arena;
     rill_error *err;
     bool standard;
+    bool whole;                 /* src takes whole recordings, no pulses */
     uint32_t clock;             /* of src; WIRE_NONE: it has none */
     uint32_t *map;              /* of src's wires */
     uint32_t place[CLOCK_SIZE]; /* numbers of the clock that dst has read; WIRE_NONE: not yet */
@@ -42,15 +43,23 @@ uint32_t lower_where(struct lower *l, uint32_t condition, uint32_t x, uint32_t y
 uint32_t lower_const(struct lower *l, const struct tensor *t);
 uint32_t lower_ints(struct lower *l, const int64_t *v, unsigned n);
 uint32_t lower_int(struct lower *l, int64_t v); /* a scalar */
+uint32_t lower_sizes(struct lower *l, const struct dim *const *d, unsigned n);
+uint32_t lower_dim(struct lower *l, const struct dim *d); /* a scalar */
+uint32_t lower_float(struct lower *l, float v);
 uint32_t lower_zero(struct lower *l, enum dtype type);
 uint32_t lower_cast(struct lower *l, uint32_t x, enum dtype to);
 uint32_t lower_slice(struct lower *l, uint32_t x, int axis, int64_t from, int64_t to);
+uint32_t lower_slice_dims(struct lower *l, uint32_t x, int axis, const struct dim *from,
+                          const struct dim *to);
 uint32_t lower_gather(struct lower *l, uint32_t x, uint32_t at, int axis);
 uint32_t lower_concat(struct lower *l, int axis, uint32_t x, uint32_t y);
 uint32_t lower_reshape(struct lower *l, uint32_t x, const int64_t *dim, int rank);
+uint32_t lower_reshape_dims(struct lower *l, uint32_t x, const struct dim *const *dim, int rank);
 /* Zeros around it along the axis. */
 uint32_t lower_padded(struct lower *l, uint32_t x, int rank, int axis, int64_t before,
                       int64_t after);
+uint32_t lower_padded_dim(struct lower *l, uint32_t x, int rank, int axis, int64_t before,
+                          const struct dim *after);
 /* A number of the clock, i64[]. */
 uint32_t lower_place(struct lower *l, int64_t place);
 #endif

@@ -12,62 +12,114 @@ static uint32_t unsqueezed(struct lower *l, uint32_t x, int64_t axis)
 /* ---- Frame, OverlapAdd ---- */
 
 /* [frames, size]: where the samples of each frame stand. */
-static uint32_t frame_places(struct lower *l, const struct frame_attr *a, int64_t frames)
+static uint32_t frame_places(struct lower *l, const struct frame_attr *a, const struct dim *frames)
 {
-    const int64_t dim[2] = { frames, a->size };
+    const int64_t dim[2] = { dim_is_const(frames) ? dim_value(frames) : 1, a->size }, last = 1;
     struct tensor *t = tensor_new(l->arena, DTYPE_I64, 2, dim);
-    for (int64_t i = 0; t && i < frames * a->size; i++)
+    for (int64_t i = 0; t && i < dim[0] * a->size; i++)
         ((int64_t *) t->data)[i] = i / a->size * a->hop + i % a->size;
-    return lower_const(l, t);
+    uint32_t places = lower_const(l, t);
+    if (dim_is_const(frames))
+        return places;
+    uint32_t range[3] = { lower_int(l, 0), lower_dim(l, frames), lower_int(l, 1) };
+    uint32_t hops =
+        lower_2(l, OP_MUL, lower_op(l, OP_RANGE, NULL, 0, range, 3), lower_int(l, a->hop));
+    return lower_2(l, OP_ADD, lower_2(l, OP_UNSQUEEZE, hops, lower_ints(l, &last, 1)), places);
 }
 
 void lower_frame(struct lower *l, const struct node *n, uint32_t *ret_out)
 {
     const struct frame_attr *a = n->attr;
     const struct fact *x = lower_fact(l, n, 0), *y = &l->src->wires[n->out[0]].fact;
-    int axis = x->rank - 1;
-    int64_t frames = lower_size(y, axis), samples = lower_size(x, axis) + a->before;
-    int64_t end = frames ? (frames - 1) * a->hop + a->size : 0;
-    uint32_t all = lower_in(l, n, 0);
-    if (a->before || end > samples)
-        all = lower_padded(l, all, x->rank, axis, a->before, end > samples ? end - samples : 0);
-    if (frames != 1) {
+    struct dims *ds = l->dst->dims;
+    const int axis = x->rank - 1;
+    const struct dim *frames = y->shape[axis], *none = dim_int(ds, 0),
+                     *samples = dim_add_int(ds, x->shape[axis], a->before),
+                     *end = dim_add_int(ds, dim_mul_int(ds, frames, a->hop), a->size - a->hop);
+    const struct dim *more =
+        a->end == END_DROP ? none : dim_max(ds, none, dim_sub(ds, end, samples));
+    uint32_t all = lower_padded_dim(l, lower_in(l, n, 0), x->rank, axis, a->before, more);
+    if (!dim_is(frames, 1)) {
         ret_out[0] = lower_gather(l, all, frame_places(l, a, frames), axis);
         return;
     }
-    if (end < samples)
-        all = lower_slice(l, all, axis, 0, end);
+    if (end != samples)
+        all = lower_slice_dims(l, all, axis, none, end);
     ret_out[0] = unsqueezed(l, all, axis);
 }
 
-/* Frames are cut into parts as long as a hop: parts of one number stand in a row, and so as many
- * rows as a frame has parts are added, the oldest first. */
-void lower_overlap(struct lower *l, const struct node *n, uint32_t *ret_out)
+/* What OverlapAdd is made of: frames of x, which are cut into parts as long as a hop. */
+struct overlap {
+    int last; /* axis of x: the samples of a frame */
+    int64_t hop, size, parts;
+    const struct dim *frames;
+    const struct dim *row[RANK_MAX]; /* parts of one number, one behind the other */
+};
+
+static struct overlap overlap_of(struct lower *l, const struct node *n)
 {
     const struct fact *x = lower_fact(l, n, 0);
-    const int last = x->rank - 1;
-    const int64_t hop = ((const struct overlap_attr *) n->attr)->hop, size = lower_size(x, last),
-                  frames = lower_size(x, last - 1), parts = (size + hop - 1) / hop,
-                  line = (frames - 1 + parts) * hop;
-    uint32_t all = lower_in(l, n, 0), sum = WIRE_NONE;
-    int64_t row[RANK_MAX];
-    for (int i = 0; i < last; i++)
-        row[i] = lower_size(x, i);
-    row[last - 1] = frames * hop;
-    if (parts * hop > size)
-        all = lower_padded(l, all, x->rank, last, 0, parts * hop - size);
-    if (node_has_input(n, 2))
-        sum = lower_padded(l, lower_in(l, n, 2), last, last - 1, 0, line - (size - hop));
-    for (int64_t k = parts - 1; k >= 0; k--) {
-        uint32_t part = lower_slice(l, all, last, k * hop, (k + 1) * hop);
-        part = lower_padded(l, lower_reshape(l, part, row, last), last, last - 1, k * hop,
-                            (parts - 1 - k) * hop);
+    struct overlap o = { .last = x->rank - 1, .hop = ((const struct overlap_attr *) n->attr)->hop };
+    o.size = lower_size(x, o.last);
+    o.parts = (o.size + o.hop - 1) / o.hop;
+    o.frames = x->shape[o.last - 1];
+    for (int i = 0; i < o.last; i++)
+        o.row[i] = x->shape[i];
+    o.row[o.last - 1] = dim_mul_int(l->dst->dims, o.frames, o.hop);
+    return o;
+}
+
+/* As many rows as a frame has parts are added, the oldest first, on top of sum. */
+static uint32_t overlap_sum(struct lower *l, const struct overlap *o, uint32_t x, uint32_t sum)
+{
+    const int last = o->last;
+    uint32_t all = lower_padded(l, x, last + 1, last, 0, o->parts * o->hop - o->size);
+    for (int64_t k = o->parts - 1; k >= 0; k--) {
+        uint32_t part = lower_slice(l, all, last, k * o->hop, (k + 1) * o->hop);
+        part = lower_padded(l, lower_reshape_dims(l, part, o->row, last), last, last - 1,
+                            k * o->hop, (o->parts - 1 - k) * o->hop);
         sum = sum == WIRE_NONE ? part : lower_2(l, OP_ADD, sum, part);
     }
-    int64_t given = lower_size(&l->src->wires[n->out[0]].fact, last - 1);
-    ret_out[0] = lower_slice(l, sum, last - 1, 0, given);
+    return sum;
+}
+
+/* Over the squares of the window that were added at each place, where they are some. */
+static uint32_t overlap_normalised(struct lower *l, const struct overlap *o, uint32_t sum,
+                                   uint32_t window)
+{
+    const struct dim *every[RANK_MAX];
+    struct overlap one = *o;
+    for (int i = 0; i <= o->last; i++)
+        every[i] = dim_int(l->dst->dims, i == o->last ? o->size : 1);
+    every[o->last - 1] = o->frames;
+    for (int i = 0; i < o->last - 1; i++)
+        one.row[i] = every[i];
+    uint32_t squares = lower_2(l, OP_MUL, window, window);
+    squares = lower_2(l, OP_EXPAND, squares, lower_sizes(l, every, (unsigned) o->last + 1));
+    squares = overlap_sum(l, &one, squares, WIRE_NONE);
+    uint32_t some = lower_2(l, OP_GREATER, squares, lower_float(l, 1e-8f));
+    return lower_where(l, some, lower_2(l, OP_DIV, sum, squares), sum);
+}
+
+void lower_overlap(struct lower *l, const struct node *n, uint32_t *ret_out)
+{
+    const struct overlap_attr *a = n->attr;
+    const struct overlap o = overlap_of(l, n);
+    struct dims *ds = l->dst->dims;
+    const struct dim *given = l->src->wires[n->out[0]].fact.shape[o.last - 1],
+                     *line = dim_mul_int(ds, dim_add_int(ds, o.frames, o.parts - 1), o.hop),
+                     *rest = dim_mul_int(ds, o.frames, o.hop);
+    uint32_t sum = WIRE_NONE;
+    if (node_has_input(n, 2))
+        sum = lower_padded_dim(l, lower_in(l, n, 2), o.last, o.last - 1, 0,
+                               dim_add_int(ds, line, o.hop - o.size));
+    sum = overlap_sum(l, &o, lower_in(l, n, 0), sum);
+    if (a->normalise)
+        sum = overlap_normalised(l, &o, sum, lower_in(l, n, 1));
+    ret_out[0] = lower_slice_dims(l, sum, o.last - 1, dim_int(ds, 0), given);
     if (n->n_out > 1 && n->out[1] != WIRE_NONE)
-        ret_out[1] = lower_slice(l, sum, last - 1, frames * hop, frames * hop + size - hop);
+        ret_out[1] =
+            lower_slice_dims(l, sum, o.last - 1, rest, dim_add_int(ds, rest, o.size - o.hop));
 }
 
 /* ---- transforms ---- */

@@ -231,13 +231,34 @@ static bool offset_find(struct dims *ds, const struct dim *d, const struct dim *
     return false;
 }
 
+static rill_status op_write(struct onnx_writer *w, const char *op, const char *x, const char *y,
+                            const char **ret)
+{
+    TRY_MEMORY(w, *ret = name_new(w));
+    return step(w, op, x, y, *ret);
+}
+
+/* Rounded down: Div rounds towards 0, so what is left over is taken off first, where x may be
+ * negative. */
+static rill_status quotient_write(struct onnx_writer *w, const char *x, int64_t by, bool is_signed,
+                                  const char **ret)
+{
+    const char *divisor, *over;
+    TRY(number(w, by, &divisor));
+    if (is_signed) {
+        TRY(op_write(w, "Mod", x, divisor, &over));
+        TRY(op_write(w, "Sub", x, over, &x));
+    }
+    return op_write(w, "Div", x, divisor, ret);
+}
+
 /* d = (a * symbol + b) / c, by a symbol that is an axis. */
 static rill_status linear(struct onnx_writer *w, const struct dim *d, const char **ret)
 {
     const struct dim *symbol;
     struct dims *ds = w->g->dims;
     int64_t num, den, offset;
-    const char *operand[3];
+    const char *operand[2];
     *ret = NULL;
     if (dim_symbols(d, &symbol, 0, 1) != 1 || !dim_slope(d, symbol, &num, &den) ||
         !offset_find(ds, d, symbol, num, den, &offset))
@@ -245,24 +266,14 @@ static rill_status linear(struct onnx_writer *w, const struct dim *d, const char
     TRY(axis_find(w, symbol, ret));
     if (!*ret)
         return RILL_OK;
-    const char *x = *ret, *product = name_new(w), *sum = name_new(w), *part = name_new(w);
     TRY(number(w, num, &operand[0]));
     TRY(number(w, offset, &operand[1]));
-    TRY(number(w, den, &operand[2]));
-    TRY(step(w, "Mul", x, operand[0], product));
-    TRY(step(w, "Add", product, operand[1], sum));
-    *ret = den > 1 ? part : sum;
-    return den > 1 ? step(w, "Div", sum, operand[2], part) : RILL_OK;
+    TRY(op_write(w, "Mul", *ret, operand[0], ret));
+    TRY(op_write(w, "Add", *ret, operand[1], ret));
+    return den > 1 ? quotient_write(w, *ret, den, num < 0 || offset < 0, ret) : RILL_OK;
 }
 
 static rill_status size_write(struct onnx_writer *w, const struct dim *d, const char **ret);
-
-static rill_status op_write(struct onnx_writer *w, const char *op, const char *x, const char *y,
-                            const char **ret)
-{
-    TRY_MEMORY(w, *ret = name_new(w));
-    return step(w, op, x, y, *ret);
-}
 
 /* value + coef[0] * arg[0] + .. */
 static rill_status sum_write(struct onnx_writer *w, const struct dim_parts *p, const char **ret)
@@ -276,18 +287,6 @@ static rill_status sum_write(struct onnx_writer *w, const struct dim_parts *p, c
         TRY(op_write(w, "Add", *ret, product, ret));
     }
     return RILL_OK;
-}
-
-/* Rounded down: Div rounds towards 0, so what is left over is taken off first. */
-static rill_status quotient_write(struct onnx_writer *w, const struct dim_parts *p,
-                                  const char **ret)
-{
-    const char *x, *by, *over, *even;
-    TRY(size_write(w, p->arg[0], &x));
-    TRY(number(w, p->value, &by));
-    TRY(op_write(w, "Mod", x, by, &over));
-    TRY(op_write(w, "Sub", x, over, &even));
-    return op_write(w, "Div", even, by, ret);
 }
 
 /* Of operands that are taken together one after the other; truths count 1. */
@@ -319,8 +318,10 @@ static rill_status parts_write(struct onnx_writer *w, const struct dim *d, const
     char text[200];
     if (parts.form == DIM_FORM_SUM)
         return sum_write(w, &parts, ret);
-    if (parts.form == DIM_FORM_QUOTIENT)
-        return quotient_write(w, &parts, ret);
+    if (parts.form == DIM_FORM_QUOTIENT) {
+        TRY(size_write(w, parts.arg[0], ret));
+        return quotient_write(w, *ret, parts.value, true, ret);
+    }
     if (parts.form < sizeof fold / sizeof *fold && fold[parts.form])
         return folded_write(w, &parts, fold[parts.form], ret);
     dim_print(d, text, sizeof text);

@@ -2,6 +2,7 @@
 #include "models/export/steps.h"
 #include "engine/base/err.h"
 #include "engine/graph/control.h"
+#include "engine/late/op.h"
 #include "engine/ops/attrs.h"
 #include "engine/ops/rnn.h"
 #include "models/export/lower.h"
@@ -67,6 +68,7 @@ static rill_status body_lower(const struct lower *l, const struct node *n, struc
                         .arena = l->arena,
                         .err = l->err,
                         .standard = l->standard,
+                        .whole = l->whole,
                         .clock = WIRE_NONE };
     if (!made)
         return err_set(l->err, RILL_NOMEM, "out of memory");
@@ -139,7 +141,7 @@ static rill_status node_keep(struct lower *l, const struct node *n)
         return err_set(l->err, RILL_NOMEM, "out of memory");
     for (unsigned b = 0; b < made->n_body; b++)
         TRY(body_lower(l, n, &made->body[b]));
-    return node_is(n, OP_SCAN) ? scan_lower(l, made) : RILL_OK;
+    return node_is(n, OP_SCAN) && !l->whole ? scan_lower(l, made) : RILL_OK;
 }
 
 static rill_status node_lower(struct lower *l, const struct node *n)
@@ -517,4 +519,59 @@ rill_status mgraph_from_states(struct mgraph *ret, const struct graph *g, struct
     const struct pgraph p = { .g = *g, .inputs = still, .outputs = still };
     const struct steps_opts opts = { .standard = false };
     return mgraph_from_pgraph(ret, &p, &opts, a, reterr);
+}
+
+/* ---- whole recordings ---- */
+
+static bool has_rule(const struct lower *l, const struct graph *g)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < g->n_nodes && !has; i++) {
+        has = rule_find(l, &g->nodes[i]) != NULL;
+        for (unsigned b = 0; b < g->nodes[i].n_body && !has; b++)
+            has = has_rule(l, g->nodes[i].body[b]);
+    }
+    return has;
+}
+
+bool graph_has_standard_form(const struct graph *g)
+{
+    const struct lower l = { .src = g, .standard = true, .whole = true };
+    return !late_of_graph(g) && has_rule(&l, g);
+}
+
+static rill_status whole_lower(struct lower *l)
+{
+    const struct graph *src = l->src;
+    for (uint32_t i = 0; i < src->n_inputs; i++) {
+        const struct wire *w = &src->wires[src->inputs[i]];
+        if ((l->map[src->inputs[i]] = graph_add_input(l->dst, w->name, &w->fact)) == WIRE_NONE)
+            return err_set(l->err, RILL_NOMEM, "out of memory");
+    }
+    TRY(graph_lower(l));
+    for (uint32_t i = 0; i < src->n_outputs; i++)
+        TRY(output_add(l, l->map[src->outputs[i]], src->wires[src->outputs[i]].name));
+    return graph_check(l->dst, l->err);
+}
+
+rill_status mgraph_from_whole(struct mgraph *ret, const struct graph *g, struct arena *a,
+                              rill_error *reterr)
+{
+    struct mgraph made;
+    struct lower l = { .src = g,
+                       .dst = &made.g,
+                       .arena = a,
+                       .err = reterr,
+                       .standard = true,
+                       .whole = true,
+                       .clock = WIRE_NONE };
+    graph_init(&made.g, a, g->dims, g->name);
+    made.g.meta = g->meta;
+    made.g.n_meta = g->n_meta;
+    l.map = arena_array(a, uint32_t, g->n_wires + 1);
+    if (!l.map)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    TRY(whole_lower(&l));
+    *ret = made;
+    return RILL_OK;
 }

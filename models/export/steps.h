@@ -25,4 +25,11 @@ rill_status mgraph_from_pgraph(struct mgraph *ret, const struct pgraph *p,
  * there where a state does not begin as zeros. */
 rill_status mgraph_from_states(struct mgraph *ret, const struct graph *g, struct arena *a,
                                rill_error *reterr);
+
+/* Whether g, which takes whole recordings, has framing, overlap-add or transforms that ops of the
+ * standard stand for; not where data decides its sizes. */
+bool graph_has_standard_form(const struct graph *g);
+/* The same of such a graph: its ports, and ops of the standard in their place, of any length. */
+rill_status mgraph_from_whole(struct mgraph *ret, const struct graph *g, struct arena *a,
+                              rill_error *reterr);
 #endif
