@@ -81,7 +81,7 @@ static uint32_t both(struct emitter *e, uint32_t a, uint32_t b)
 static bool mask_may_end(const struct conversion *l)
 {
     const struct fact *f = &l->scope->g->wires[l->in[IN_MASK]].fact;
-    return l->r->opset >= 24 &&
+    return l->r->version.opset >= 24 &&
         (convert_has(l, IN_NONPAD) ||
          (f->type && f->rank > 0 && dim_is_const(f->shape[f->rank - 1])));
 }

@@ -84,8 +84,8 @@ rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribut
         return no_memory(r);
     if (pb->ref_attr_name.len)
         return err_set(r->err, RILL_UNSUPPORTED,
-                       "node '%.80s': attribute '%.60s' refers to one of a function; "
-                       "functions are not supported, inline them",
+                       "node '%.80s': attribute '%.60s' refers to one of a function, and the node "
+                       "is in none",
                        node, ret->name);
     switch (attr_type(pb)) {
     case AT_FLOAT: ret->kind = ATTR_FLOAT; return RILL_OK;

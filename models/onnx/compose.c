@@ -54,13 +54,13 @@ rill_status up_dropout(struct conversion *l)
                                 "drops values at random (training_mode is not a constant "
                                 "false); export the model for inference");
     }
-    if (l->r->opset < 7 && convert_int(l, "is_test", 0) == 0 && mask != WIRE_NONE)
+    if (l->r->version.opset < 7 && convert_int(l, "is_test", 0) == 0 && mask != WIRE_NONE)
         return convert_fail(l, RILL_UNSUPPORTED,
                             "drops values at random (is_test is 0); export the model for "
                             "inference");
     if (mask != WIRE_NONE) {
         int64_t one = 1;
-        enum dtype type = l->r->opset >= 10 ? DTYPE_BOOL : DTYPE_F32;
+        enum dtype type = l->r->version.opset >= 10 ? DTYPE_BOOL : DTYPE_F32;
         struct tensor *t = tensor_new(l->r->arena, type, 1, &one);
         if (!t)
             return no_memory(l->r);

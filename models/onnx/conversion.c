@@ -20,7 +20,7 @@ rill_status convert_fail_(const struct conversion *l, rill_status s, const char 
         return err_set(l->r->err, s, "node '%.80s' (%s.%s): %s", l->name, l->domain, l->node->op,
                        text);
     return err_set(l->r->err, s, "node '%.80s' (%s, opset %" PRId64 "): %s", l->name, l->node->op,
-                   l->r->opset, text);
+                   l->r->version.opset, text);
 }
 
 /* ---- attributes ---- */
@@ -363,7 +363,7 @@ rill_status convert_add(struct conversion *l, const char *engine, const struct a
 {
     const struct op *op = op_find(engine);
     if (!op)
-        return l->r->op_refuse(l->r, l->name, l->domain, l->node->op, l->r->opset);
+        return l->r->op_refuse(l->r, l->name, l->domain, l->node->op, l->r->version.opset);
     void *parsed = arena_alloc(l->r->arena, op->attr_bytes);
     uint32_t *all = arena_array(l->r->arena, uint32_t,
                                 n_out + (size_t) (op->min_out > 0 ? op->min_out : 0) + 1);

@@ -20,7 +20,7 @@ static rill_status node_attrs(struct conversion *l)
             continue; /* what it holds has one */
         struct attr a;
         TRY(onnx_attr(l->r, l->name, pb->attribute[i], &a));
-        if (l->r->opset < 6 && !strcmp(a.name, "consumed_inputs"))
+        if (l->r->version.opset < 6 && !strcmp(a.name, "consumed_inputs"))
             continue; /* a hint on memory in old files */
         if (convert_attr(l, a.name))
             return convert_fail(l, RILL_MALFORMED, "attribute '%.60s' comes twice", a.name);
@@ -52,21 +52,20 @@ static rill_status node_wires(struct conversion *l)
     return RILL_OK;
 }
 
-static rill_status convert_node(struct scope *s, const struct outline_node *n)
+static rill_status node_convert(struct scope *s, const struct outline_node *n)
 {
     struct conversion l = { .r = s->r, .scope = s, .node = n, .name = n->name };
     l.domain = onnx_is_default_domain(n->pb->domain) ? "" : onnx_text(s->r->arena, n->pb->domain);
     if (!l.domain)
         return no_memory(s->r);
-    if (s->r->other_domains && !*l.domain)
-        return err_set(
-            s->r->err, RILL_MALFORMED,
-            "node '%.80s': the model does not say which opset of the standard '%.60s' is "
-            "of; opsets %d to %d are read",
-            n->name, n->op, ONNX_OPSET_MIN, ONNX_OPSET_MAX);
-    l.row = op_row_find(l.domain, n->op, s->r->opset);
+    if (s->r->version.other_domains && !*l.domain)
+        return err_set(s->r->err, RILL_MALFORMED,
+                       "node '%.80s': %.160s does not say which opset of the standard '%.60s' is "
+                       "of; opsets %d to %d are read",
+                       n->name, s->r->version.of, n->op, ONNX_OPSET_MIN, ONNX_OPSET_MAX);
+    l.row = op_row_find(l.domain, n->op, s->r->version.opset);
     if (!l.row)
-        return op_row_refuse(s->r, n->name, l.domain, n->op, s->r->opset);
+        return op_row_refuse(s->r, n->name, l.domain, n->op, s->r->version.opset);
     l.engine = l.row->engine;
     TRY(node_attrs(&l));
     TRY(convert_attrs_check(&l));
@@ -80,6 +79,17 @@ static rill_status convert_node(struct scope *s, const struct outline_node *n)
         TRY(l.row->upgrade(&l));
     return l.engine ? convert_add(&l, l.engine, l.attr, l.n_attr, l.in, l.n_in, l.out, l.n_out)
                     : RILL_OK;
+}
+
+/* A node of a function is read as the function says. */
+static rill_status convert_node(struct scope *s, const struct outline_node *n)
+{
+    const struct onnx_version of_body = s->r->version;
+    if (s->r->has_versions)
+        s->r->version = *((const struct versioned_node *) n->pb)->version;
+    TRY(node_convert(s, n));
+    s->r->version = of_body;
+    return RILL_OK;
 }
 
 /* ---- graphs ---- */

@@ -78,7 +78,8 @@ uint32_t emit_held(struct emitter *e, uint32_t off, const char *why)
     uint32_t none = emit_with(e, "Gather", "axis", 0, of, 2);
     const char *claim = *l->domain
         ? arena_printf(l->r->arena, "(%s.%s): %s", l->domain, l->node->op, why)
-        : arena_printf(l->r->arena, "(%s, opset %d): %s", l->node->op, (int) l->r->opset, why);
+        : arena_printf(l->r->arena, "(%s, opset %d): %s", l->node->op, (int) l->r->version.opset,
+                       why);
     if (e->status == RILL_OK && !claim)
         e->status = no_memory(l->r);
     if (e->status == RILL_OK)

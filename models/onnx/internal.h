@@ -2,6 +2,7 @@
 /* internal.h - what the parts of the reader share.
  *
  * protobuf.c  checks the wire format, unpacks
+ * functions.c writes out what the file itself defines, function_names.c under names of its own
  * outline.c   names, order, captures and what is needed, for a graph and the graphs within it
  * convert.c   outline -> struct graph: inputs, bodies, nodes
  * op_rows.c   the table of ops, which names the upgrades
@@ -39,16 +40,29 @@ uint32_t *map_get(const struct map *m, const char *key); /* NULL if absent */
 struct outline;
 struct body_of;
 
+/* What a node is read as. */
+struct onnx_version {
+    int64_t opset;
+    bool other_domains; /* no opset of the standard's is said, and none of its ops may be used */
+    const char *of;     /* who says so, for messages */
+};
+
+/* A node of a file with functions. */
+struct versioned_node {
+    Onnxpb__Node pb;
+    const struct onnx_version *version;
+};
+
 struct reader {
     struct arena *arena; /* of the result */
     struct dims *dims;
     const struct bytes *file;
-    const Onnxpb__Model *model; /* while its graph is read */
-    struct onnx_limits limits;  /* all fields set */
-    int64_t opset;
-    bool other_domains; /* the file says no opset of the standard's, and may use none of its ops */
-    uint64_t tensor_bytes; /* decoded so far */
-    struct map symbols;    /* dimension symbol -> index of the name it stands for */
+    const Onnxpb__Model *model;  /* while its graph is read */
+    struct onnx_limits limits;   /* all fields set */
+    struct onnx_version version; /* of the model, then of the node that is read */
+    bool has_versions;           /* each node is one with its version */
+    uint64_t tensor_bytes;       /* decoded so far */
+    struct map symbols;          /* dimension symbol -> index of the name it stands for */
     const char *symbol_name[SYMBOLS_MAX];
     enum onnx_unknown unknown;
     rill_error *err;
@@ -90,6 +104,15 @@ struct outline {
 };
 
 rill_status outline_from_pb(const struct reader *r, const Onnxpb__Graph *pb, struct outline **ret);
+
+/* ---- functions.c, function_opsets.c ---- */
+
+/* Writes out the calls in m of the functions that it defines, in a. The names of the model's own
+ * values stay. */
+rill_status functions_inline(struct reader *r, struct arena *a, Onnxpb__Model *m);
+/* The same m as a file of its own: it imports what the functions did, which are gone, and is
+ * refused where a node would be another in the model's opset. */
+rill_status functions_leave(struct reader *r, struct arena *a, Onnxpb__Model *m);
 
 /* ---- tensor.c, external.c, fact.c, attr.c ---- */
 

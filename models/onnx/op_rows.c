@@ -340,11 +340,11 @@ static const char *nearest(const struct op_table *t, const char *name)
 
 rill_status onnx_opset_refuse(struct reader *r)
 {
-    r->unknown = r->opset > ONNX_OPSET_MAX ? ONNX_UNKNOWN_OPSET : r->unknown;
+    r->unknown = r->version.opset > ONNX_OPSET_MAX ? ONNX_UNKNOWN_OPSET : r->unknown;
     return err_set(r->err, RILL_UNSUPPORTED,
-                   "the model is of opset %" PRId64 "; opsets %d to %d are "
+                   "%.160s is of opset %" PRId64 "; opsets %d to %d are "
                    "read: export it again for one of those",
-                   r->opset, ONNX_OPSET_MIN, ONNX_OPSET_MAX);
+                   r->version.of, r->version.opset, ONNX_OPSET_MIN, ONNX_OPSET_MAX);
 }
 
 /* What is refused for a reason of its own, and what would do. op NULL: every op of the domain. */
@@ -383,9 +383,8 @@ static rill_status refuse_of_domain(struct reader *r, const char *node, const ch
     const char *near = t ? nearest(t, op) : NULL;
     if (!t && r->model && r->model->n_functions)
         return err_set(r->err, RILL_UNSUPPORTED,
-                       "node '%.80s': '%.60s' of domain '%.60s' calls what the file itself defines "
-                       "(model-local functions), which is not supported: write the functions out "
-                       "with onnx.inliner.inline_local_functions",
+                       "node '%.80s': '%.60s' of domain '%.60s' is none of the functions that the "
+                       "file defines",
                        node, op, domain);
     return err_set(r->err, RILL_UNSUPPORTED,
                    "node '%.80s': op '%.60s' is of domain '%.60s'; only %sops of the standard "
@@ -414,9 +413,9 @@ rill_status op_row_refuse(struct reader *r, const char *node, const char *domain
         }
     if (first && (opset < first || opset > last))
         return err_set(r->err, RILL_UNSUPPORTED,
-                       "node '%.80s': op '%.60s' exists in opsets %d to %d, the "
-                       "model is of %" PRId64,
-                       node, op, first, last, opset);
+                       "node '%.80s': op '%.60s' exists in opsets %d to %d, %.160s is of "
+                       "%" PRId64,
+                       node, op, first, last, r->version.of, opset);
     const char *near = nearest(&tables[0], op);
     return err_set(r->err, RILL_UNSUPPORTED,
                    "node '%.80s': op '%.60s' (opset %" PRId64 ") is not "

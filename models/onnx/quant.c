@@ -128,7 +128,7 @@ static rill_status result_check(const struct conversion *l, unsigned scale, bool
 rill_status up_qlinear_matmul(struct conversion *l)
 {
     uint32_t y, rows;
-    const bool halves = l->r->opset >= 21;
+    const bool halves = l->r->version.opset >= 21;
     TRY(convert_inputs_check(l, 8, 8, 0xff));
     struct qparam_form a = convert_matrix_form(l, 0, true), b = convert_matrix_form(l, 3, false);
     a.halves = b.halves = halves;

@@ -28,14 +28,15 @@ Onnxpb__OpsetId *onnx_message_opset(const Onnxpb__Model *m)
 static rill_status read_opset(struct reader *r, const Onnxpb__Model *m)
 {
     const Onnxpb__OpsetId *set = onnx_message_opset(m);
-    r->other_domains = !set && m->n_opset_import;
-    r->opset = set ? set->version : r->other_domains ? ONNX_OPSET_MAX : 0;
-    if (r->opset == 0)
+    r->version.other_domains = !set && m->n_opset_import;
+    r->version.opset = set ? set->version : r->version.other_domains ? ONNX_OPSET_MAX : 0;
+    r->version.of = "the model";
+    if (r->version.opset == 0)
         return err_set(r->err, RILL_MALFORMED,
                        "the model does not say which opset it uses; opsets %d to %d "
                        "are read",
                        ONNX_OPSET_MIN, ONNX_OPSET_MAX);
-    return r->opset < ONNX_OPSET_MIN ? onnx_opset_refuse(r) : RILL_OK;
+    return r->version.opset < ONNX_OPSET_MIN ? onnx_opset_refuse(r) : RILL_OK;
 }
 
 static rill_status read_meta(const struct reader *r, const Onnxpb__Model *m, struct graph *g)
@@ -54,12 +55,14 @@ static rill_status read_meta(const struct reader *r, const Onnxpb__Model *m, str
     return RILL_OK;
 }
 
-static rill_status read_model(struct reader *r, const Onnxpb__Model *m, struct graph *ret)
+static rill_status read_model(struct reader *r, struct arena *unpacked, Onnxpb__Model *m,
+                              struct graph *ret)
 {
     struct outline *o;
     if (!m->graph)
         return err_set(r->err, RILL_MALFORMED, "holds no graph; the file is no ONNX model");
     TRY(read_opset(r, m));
+    TRY(functions_inline(r, unpacked, m));
     TRY(outline_from_pb(r, m->graph, &o));
     if (o->n_free)
         return err_set(r->err, RILL_MALFORMED, "node '%.80s' reads '%.80s', which nothing defines",
@@ -80,7 +83,7 @@ static rill_status read_bytes(struct reader *r, struct arena *unpacked, struct g
         return err_set(r->err, RILL_MALFORMED, "the file is empty");
     TRY(onnx_unpack(r->file->data, r->file->n, &onnxpb__model__descriptor, &r->limits, unpacked, &m,
                     r->err));
-    return read_model(r, (const Onnxpb__Model *) m, ret);
+    return read_model(r, unpacked, (Onnxpb__Model *) m, ret);
 }
 
 static rill_status mgraph_read(struct reader *r, struct mgraph *ret)
@@ -154,6 +157,10 @@ rill_status onnx_message_read(Onnxpb__Model **ret, struct arena *a, const struct
         s = err_set(reterr, RILL_MALFORMED, "holds no graph; the file is no ONNX model");
     if (s == RILL_OK)
         s = read_opset(&r, m);
+    if (s == RILL_OK)
+        s = functions_inline(&r, a, m);
+    if (s == RILL_OK)
+        s = functions_leave(&r, a, m);
     if (s == RILL_OK)
         *ret = m;
     return s;

@@ -302,7 +302,7 @@ static const struct row {
     { "subgraphs-deep", deep, "nested more than 16 deep" },
     { "subgraphs-deep-by-one", deep_by_one, "nested more than 16 deep" },
     { "subgraphs-branches", branches, NULL },
-    { "functions", functions, "calls what the file itself defines (model-local functions)" },
+    { "functions", functions, "functions call functions more than 64 deep" },
     { "constants-fill", fill_huge, "" },
     { "constants-range", range_huge, "" },
     { "constants-concat-chain", expand_chain, "" },

@@ -366,7 +366,7 @@ static void test_nodes(void)
     struct pb ref = make_int_attr("alpha", 1);
     pb_text(&ref, ATTR_REF_, "outer");
     expect_graph("function attribute", graph_with(node_with(make_node("LeakyRelu", "x", "y"), ref)),
-                 RILL_UNSUPPORTED, "functions are not supported");
+                 RILL_UNSUPPORTED, "and the node is in none");
     expect_graph("too few inputs", graph_with(make_node("Add", "x", "y")), RILL_MALFORMED,
                  "has 1 inputs");
     expect_graph("graph where none is taken",

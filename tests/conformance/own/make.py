@@ -1811,6 +1811,101 @@ def pool_10(name, opset):
     return make
 
 
+# ---- functions that the file itself defines ----
+
+def refer(node, name, to, kind):
+    """Attribute `name` of a function's node is attribute `to` of the call."""
+    a = node.attribute.add()
+    a.name, a.ref_attr_name, a.type = name, to, kind
+    return node
+
+
+class Functions(Case):
+    def __init__(self, name, *domains):
+        super().__init__(name, 18)
+        self.domains, self.functions = domains, []
+
+    def function(self, domain, name, inputs, outputs, nodes, opset=18, overload="", **more):
+        opsets = [helper.make_opsetid(d, v) for d, v in [("", opset), *((d, 1) for d in self.domains)]]
+        f = helper.make_function(domain, name, inputs.split(), outputs.split(), nodes, opsets, **more)
+        f.overload = overload
+        self.functions.append(f)
+
+    def model(self):
+        graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.constants)
+        opsets = [helper.make_opsetid("", self.opset), *(helper.make_opsetid(d, 1) for d in self.domains)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=10, functions=self.functions)
+
+
+def node(op, inputs, outputs, **attrs):
+    return helper.make_node(op, ["" if i == "-" else i for i in inputs.split()], outputs.split(), **attrs)
+
+
+def functions_nested():
+    """Attributes given, by default and absent; inputs and outputs left out; overloads."""
+    c = Functions("functions_nested", "first", "second")
+    x = c.numbers("x", [1, 4, "S"], 1, 4, 9)
+    c.function("first", "layer", "a low", "b c", [node("bent", "a", "t", domain="second"), node("Clip", "t low", "b"), node("Neg", "t", "c")])
+    c.function("second", "bent", "a", "b", [refer(node("LeakyRelu", "a", "t"), "alpha", "slope", 1), refer(node("Elu", "t", "b"), "alpha", "gain", 1)],
+               attributes=["gain"], attribute_protos=[helper.make_attribute("slope", .3)])
+    c.function("first", "twice", "a", "b", [node("Add", "a a", "b")], overload="sum")
+    c.function("first", "twice", "a", "b", [node("Constant", "", "two", value_float=2.), node("Mul", "a two", "t"), node("Abs", "t", "b")], overload="product")
+    for to in dict(gain=.5), dict(slope=.1, gain=2.), {}:
+        c.output(c.op("bent", x, domain="second", **to))
+    t, back = c.op("layer", x, outputs=2, domain="first")
+    c.output(back)
+    c.output(c.op("layer", t, c.const(-.2, "f4"), domain="first", outputs=2)[0])
+    for overload in "sum", "product":
+        c.output(c.op("twice", t, domain="first"))
+        c.nodes[-1].overload = overload
+    c.save()
+
+
+def opsets_results(_, data):
+    x = data["x"]
+    power, sums = np.exp(x - x.max((1, 2), keepdims=True)), x.sum(2)
+    return power / power.sum((1, 2), keepdims=True), sums[:, None].clip(-1, 1), np.exp(sums) if data["choice"] else -sums
+
+
+def functions_opsets():
+    """Nodes are read as of their function's opset, in bodies, too; ONNX Runtime reads them as of the model's."""
+    c = Functions("functions_opsets", "own")
+    x, choice = c.numbers("x", [1, 4, 2, "S"], 1, 4, 2, 9), c.input("choice", [], np.array(True))
+    c.function("own", "shares", "a", "b", [node("Transpose", "a", "t", perm=[0, 3, 1, 2]), node("Softmax", "t", "u", axis=2),
+               node("Transpose", "u", "b", perm=[0, 2, 3, 1])], 12)
+    c.function("own", "sums", "a", "b", [node("ReduceSum", "a", "s", axes=[2]), node("Squeeze", "s", "t", axes=[2]), node("Unsqueeze", "t", "u", axes=[1]),
+               node("Clip", "u", "b", min=-1., max=1.)], 10)
+    value = helper.make_tensor_value_info
+    branches = [helper.make_graph([node("ReduceSum", "a", "s", axes=[2], keepdims=0), node(op, "s", "e")], op, [], [value("e", T.FLOAT, None)]) for op in ("Exp", "Neg")]
+    c.function("own", "chosen", "a c", "b", [node("If", "c", "b", then_branch=branches[0], else_branch=branches[1])], 11)
+    c.output(c.op("shares", x, domain="own"))
+    c.output(c.op("sums", x, domain="own"))
+    c.output(c.op("chosen", x, choice, domain="own"))
+    c.again(choice=False)
+    c.save(opsets_results)
+
+
+def functions_bodies():
+    """Bodies of If and Loop in a function, which take its values from outside, and calls in bodies."""
+    c = Functions("functions_bodies", "own")
+    x, choice = c.numbers("x", [1, 4, "S"], 1, 4, 9), c.input("choice", [], np.array(True))
+    value = helper.make_tensor_value_info
+    branches = [helper.make_graph([node(op, "t", "e"), node("half", "e", "f", domain="own")], op, [], [value("f", T.FLOAT, None)]) for op in ("Exp", "Neg")]
+    body = helper.make_graph([node("Identity", "go", "on"), node("half", "s", "e", domain="own"), node("Add", "e t", "f")], "body",
+                             [value("i", T.INT64, []), value("go", T.BOOL, []), value("s", T.FLOAT, None)], [value("on", T.BOOL, []), value("f", T.FLOAT, None)])
+    c.function("own", "half", "a", "b", [node("Constant", "", "e", value_float=.5), node("Mul", "a e", "b")])
+    c.function("own", "chosen", "a c", "b", [node("Tanh", "a", "t"), node("If", "c", "b", then_branch=branches[0], else_branch=branches[1])])
+    c.function("own", "rounds", "a", "b", [node("Sin", "a", "t"), node("Constant", "", "n", value_int=3), node("Loop", "n - a", "b", body=body)])
+    y = c.op("chosen", x, choice, domain="own")
+    c.output(c.op("chosen", y, choice, domain="own"))
+    c.output(c.op("rounds", y, domain="own"))
+    graph = helper.make_graph([node("chosen", "x choice", "e", domain="own"), node("half", "e", "f", domain="own")], "then", [], [value("f", T.FLOAT, None)])
+    other = helper.make_graph([node("half", "x", "e", domain="own")], "else", [], [value("e", T.FLOAT, None)])
+    c.output(c.op("If", choice, then_branch=graph, else_branch=other))
+    c.again(choice=False)
+    c.save()
+
+
 # ---- numbers below the normal ones ----
 
 def denormals():
@@ -1829,7 +1924,8 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, ports_again, ports_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_prompt, vendor_part, vendor_masks, vendor_packs, vendor_fused, vendor_contrib, vendor_last_conv, scatter_cache, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
-         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, col2im_late, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, loop_sliced, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, batch_open, sizes_declared, resize_10, resize_aspect, vendor_bias, pool_10("pool_18", 18), pool_10("pool_19", 19), denormals]
+         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, col2im_late, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, loop_sliced, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, batch_open, sizes_declared, resize_10, resize_aspect, vendor_bias, pool_10("pool_18", 18), pool_10("pool_19", 19),
+         functions_nested, functions_opsets, functions_bodies, denormals]
 
 if __name__ == "__main__":
     for case in CASES:
