@@ -144,12 +144,33 @@ static bool is_native(enum dtype t)
     return t == DTYPE_F32 || t == DTYPE_I64 || t == DTYPE_BOOL;
 }
 
+#define RESHAPED_MAX 4096 /* sizes in a list */
+
+/* As a list that is given its axes. */
+static rill_status sizes_reshaped(struct writer *w, const struct tensor *t, const char *name)
+{
+    struct tensor row = *t;
+    row.rank = 1;
+    row.dim[0] = tensor_count(t);
+    const char *text = list_text(w, &row);
+    if (!text)
+        return no_memory(w);
+    fprintf(w->to, "    %s = rill_op('Reshape', inputs = [%s, [", name, text);
+    for (int i = 0; i < t->rank; i++)
+        fprintf(w->to, "%s%lld", i ? ", " : "", (long long) t->dim[i]);
+    fprintf(w->to, "]], attributes = [('allowzero', 0)]);\n");
+    return RILL_OK;
+}
+
 /* Those of another type than i64 are cast to it. */
 static rill_status sizes_state(struct writer *w, const struct tensor *t, const char *name)
 {
     struct tensor whole = *t;
     const bool counts = dtype_is_int(t->number) || t->number == DTYPE_F32; /* as it is read */
     whole.number = DTYPE_NONE;
+    if (t->rank > 1 && tensor_count(t) && tensor_count(t) <= RESHAPED_MAX &&
+        (!t->number || t->number == DTYPE_I64))
+        return sizes_reshaped(w, t, name);
     if (!is_list(&whole) || (!is_list(t) && (t->rank || !counts)))
         return err_set(w->doc->err, RILL_UNSUPPORTED,
                        "constant %.80s: symbolic sizes of rank %d and type %s have no form in NNEF",

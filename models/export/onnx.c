@@ -3,396 +3,36 @@
  * out as they are; sizes that mention a symbol are computed from the shapes of the inputs. */
 #include "engine/base/err.h"
 #include "engine/graph/type_attr.h"
-#include "models/export/writer.h"
-#include "models/onnx/message.h"
+#include "models/export/onnx_message.h"
 #include "models/onnx/reader.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define OPSET_LEAST 21
-#define OPSET_2BIT 25 /* the first with elements of 2 bits */
 #define IR_VERSION 10
 #define IR_VERSION_2BIT 13
-#define TRY_MEMORY(w, p)                                                                           \
-    do {                                                                                           \
-        if (!(p))                                                                                  \
-            return err_set((w)->doc->err, RILL_NOMEM, "out of memory");                            \
-    } while (0)
-
-/* One graph, the outermost or a body, as messages. */
-struct onnx_writer {
-    struct document *doc;
-    const struct graph *g;
-    const struct onnx_writer *outer; /* NULL: the outermost */
-    const struct onnx_writer *first; /* the outermost */
-    const struct node *of;           /* whose body it is; NULL: nobody's */
-    Onnxpb__Graph *to;
-    const char **name; /* of wires */
-    bool *stated;      /* constants that are written */
-    const char *prefix;
-    uint32_t cap_nodes, cap_initializers, n_made;
-    int64_t *opset;
-};
-
-static ProtobufCBinaryData text_of(const char *s)
-{
-    return (ProtobufCBinaryData) { strlen(s), (uint8_t *) (uintptr_t) s };
-}
-
-/* The number of a type in files of the opset, which grows with what it asks. */
-static int32_t onnx_type(const struct onnx_writer *w, enum dtype t)
-{
-    static const uint8_t number[] = {
-        [DTYPE_F32] = 1,  [DTYPE_U8] = 2,   [DTYPE_I8] = 3,    [DTYPE_U16] = 4,  [DTYPE_I16] = 5,
-        [DTYPE_I32] = 6,  [DTYPE_I64] = 7,  [DTYPE_BOOL] = 9,  [DTYPE_F16] = 10, [DTYPE_F64] = 11,
-        [DTYPE_U32] = 12, [DTYPE_U64] = 13, [DTYPE_BF16] = 16, [DTYPE_U4] = 21,  [DTYPE_I4] = 22,
-        [DTYPE_U2] = 25,  [DTYPE_I2] = 26,  [DTYPE_DIM] = 7
-    };
-    if ((t == DTYPE_U2 || t == DTYPE_I2) && *w->opset < OPSET_2BIT)
-        *w->opset = OPSET_2BIT;
-    return (size_t) t < sizeof number ? number[t] : 0;
-}
-
-/* ---- messages ---- */
-
-static rill_status node_new(struct onnx_writer *w, const char *op, const char *name, size_t n_in,
-                            size_t n_out, Onnxpb__Node **ret)
-{
-    struct arena *a = w->doc->arena;
-    uint32_t n = (uint32_t) w->to->n_node;
-    Onnxpb__Node **more = arena_grow(a, w->to->node, n, &w->cap_nodes, sizeof *more);
-    Onnxpb__Node *node = arena_new(a, Onnxpb__Node);
-    TRY_MEMORY(w, more && node);
-    onnxpb__node__init(node);
-    node->input = arena_array(a, ProtobufCBinaryData, n_in + 1);
-    node->output = arena_array(a, ProtobufCBinaryData, n_out + 1);
-    TRY_MEMORY(w, node->input && node->output && name);
-    node->n_input = n_in;
-    node->n_output = n_out;
-    node->has_op_type = node->has_name = true;
-    node->op_type = text_of(op);
-    node->name = text_of(name);
-    w->to->node = more;
-    more[w->to->n_node++] = *ret = node;
-    return RILL_OK;
-}
-
-static rill_status attribute_new(const struct onnx_writer *w, Onnxpb__Node *n, const char *name,
-                                 int32_t type, Onnxpb__Attribute **ret)
-{
-    struct arena *a = w->doc->arena;
-    Onnxpb__Attribute **more = arena_array(a, Onnxpb__Attribute *, n->n_attribute + 1);
-    Onnxpb__Attribute *at = arena_new(a, Onnxpb__Attribute);
-    TRY_MEMORY(w, more && at);
-    if (n->n_attribute)
-        memcpy(more, n->attribute, n->n_attribute * sizeof *more);
-    onnxpb__attribute__init(at);
-    at->has_name = at->has_type = true;
-    at->name = text_of(name);
-    at->type = type;
-    n->attribute = more;
-    more[n->n_attribute++] = *ret = at;
-    return RILL_OK;
-}
-
-/* How many elements a byte of the file has. */
-static size_t elements_in_byte(enum dtype t)
-{
-    if (t == DTYPE_U2 || t == DTYPE_I2)
-        return 4;
-    return t == DTYPE_U4 || t == DTYPE_I4 ? 2 : 1;
-}
-
-/* `in_byte` to a byte, the first in the low bits. */
-static uint8_t *packed(struct arena *a, const struct tensor *t, size_t in_byte, size_t *ret_n)
-{
-    size_t n = (size_t) tensor_count(t), bits = 8 / in_byte;
-    uint8_t *bytes = arena_alloc(a, n / in_byte + 1), mask = (uint8_t) ((1u << bits) - 1);
-    for (size_t i = 0; bytes && i < n; i++)
-        bytes[i / in_byte] |=
-            (uint8_t) ((((const uint8_t *) t->data)[i] & mask) << (i % in_byte * bits));
-    *ret_n = (n + in_byte - 1) / in_byte;
-    return bytes;
-}
-
-static rill_status tensor_message(const struct onnx_writer *w, const struct tensor *t,
-                                  const char *name, Onnxpb__Tensor **ret)
-{
-    struct arena *a = w->doc->arena;
-    Onnxpb__Tensor *m = arena_new(a, Onnxpb__Tensor);
-    TRY_MEMORY(w, m);
-    onnxpb__tensor__init(m);
-    m->dims = arena_array(a, int64_t, (size_t) t->rank + 1);
-    TRY_MEMORY(w, m->dims);
-    memcpy(m->dims, t->dim, (size_t) t->rank * sizeof *t->dim);
-    m->n_dims = (size_t) t->rank;
-    m->has_name = m->has_data_type = m->has_raw_data = true;
-    m->name = text_of(name);
-    if (!(m->data_type = onnx_type(w, t->type)) || t->type == DTYPE_DIM)
-        return err_set(w->doc->err, RILL_UNSUPPORTED,
-                       "constant '%.80s': elements of %s have no form in ONNX", name,
-                       dtype_name(t->type));
-    m->raw_data = (ProtobufCBinaryData) { tensor_bytes(t), t->data };
-    const size_t in_byte = elements_in_byte(t->type);
-    if (in_byte > 1)
-        TRY_MEMORY(w, m->raw_data.data = packed(a, t, in_byte, &m->raw_data.len));
-    *ret = m;
-    return RILL_OK;
-}
-
-static rill_status initializer_add(struct onnx_writer *w, const struct tensor *t, const char *name)
-{
-    uint32_t n = (uint32_t) w->to->n_initializer;
-    Onnxpb__Tensor **more =
-        arena_grow(w->doc->arena, w->to->initializer, n, &w->cap_initializers, sizeof *more);
-    TRY_MEMORY(w, more && name);
-    w->to->initializer = more;
-    TRY(tensor_message(w, t, name, &more[n]));
-    w->to->n_initializer++;
-    return RILL_OK;
-}
-
-static const char *name_new(struct onnx_writer *w)
-{
-    return arena_printf(w->doc->arena, "%srill-%u", w->prefix, w->n_made++);
-}
-
-/* A node of two operands at most, and its result's name. */
-static rill_status step(struct onnx_writer *w, const char *op, const char *x, const char *y,
-                        const char *result)
-{
-    Onnxpb__Node *n;
-    TRY_MEMORY(w, x && result);
-    TRY(node_new(w, op, result, y ? 2 : 1, 1, &n));
-    n->input[0] = text_of(x);
-    if (y)
-        n->input[1] = text_of(y);
-    n->output[0] = text_of(result);
-    return RILL_OK;
-}
-
-static rill_status int_attribute(const struct onnx_writer *w, Onnxpb__Node *n, const char *name,
-                                 int64_t v)
-{
-    Onnxpb__Attribute *at;
-    TRY(attribute_new(w, n, name, ONNX_ATTR_INT, &at));
-    at->has_i = true;
-    at->i = v;
-    return RILL_OK;
-}
-
-/* ---- sizes ---- */
-
-static rill_status number(struct onnx_writer *w, int64_t v, const char **ret)
-{
-    int64_t one = 1;
-    struct tensor *t = tensor_from_data(w->doc->arena, DTYPE_I64, 1, &one, &v);
-    *ret = name_new(w);
-    TRY_MEMORY(w, t);
-    return initializer_add(w, t, *ret);
-}
-
-/* An axis of an input of the outermost graph that is d. */
-static rill_status axis_find(struct onnx_writer *w, const struct dim *d, const char **ret)
-{
-    const struct graph *g = w->first->g;
-    *ret = NULL;
-    for (uint32_t i = 0; i < g->n_inputs; i++) {
-        const struct fact *f = &g->wires[g->inputs[i]].fact;
-        for (int k = 0; k < f->rank; k++) {
-            Onnxpb__Node *n;
-            if (f->shape[k] != d)
-                continue;
-            TRY_MEMORY(w, *ret = name_new(w));
-            TRY(step(w, "Shape", w->first->name[g->inputs[i]], NULL, *ret));
-            n = w->to->node[w->to->n_node - 1];
-            TRY(int_attribute(w, n, "start", k));
-            return int_attribute(w, n, "end", k + 1);
-        }
-    }
-    return RILL_OK;
-}
-
-/* The b for which d is (num * symbol + b) / den rounded down. */
-static bool offset_find(struct dims *ds, const struct dim *d, const struct dim *symbol, int64_t num,
-                        int64_t den, int64_t *ret)
-{
-    enum { DEN_MAX = 4096 };
-    int64_t at0;
-    if (den < 1 || den > DEN_MAX || !dim_eval(d, symbol, 0, &at0) || at0 > INT32_MAX ||
-        at0 < INT32_MIN)
-        return false;
-    for (*ret = at0 * den; *ret < (at0 + 1) * den; ++*ret) {
-        const struct dim *sum = dim_add_int(ds, dim_mul_int(ds, symbol, num), *ret);
-        if (dim_div_int(ds, sum, den) == d)
-            return true;
-    }
-    return false;
-}
-
-static rill_status op_write(struct onnx_writer *w, const char *op, const char *x, const char *y,
-                            const char **ret)
-{
-    TRY_MEMORY(w, *ret = name_new(w));
-    return step(w, op, x, y, *ret);
-}
-
-/* Rounded down: Div rounds towards 0, so what is left over is taken off first, where x may be
- * negative. */
-static rill_status quotient_write(struct onnx_writer *w, const char *x, int64_t by, bool is_signed,
-                                  const char **ret)
-{
-    const char *divisor, *over;
-    TRY(number(w, by, &divisor));
-    if (is_signed) {
-        TRY(op_write(w, "Mod", x, divisor, &over));
-        TRY(op_write(w, "Sub", x, over, &x));
-    }
-    return op_write(w, "Div", x, divisor, ret);
-}
-
-/* d = (a * symbol + b) / c, by a symbol that is an axis. */
-static rill_status linear(struct onnx_writer *w, const struct dim *d, const char **ret)
-{
-    const struct dim *symbol;
-    struct dims *ds = w->g->dims;
-    int64_t num, den, offset;
-    const char *operand[2];
-    *ret = NULL;
-    if (dim_symbols(d, &symbol, 0, 1) != 1 || !dim_slope(d, symbol, &num, &den) ||
-        !offset_find(ds, d, symbol, num, den, &offset))
-        return RILL_OK;
-    TRY(axis_find(w, symbol, ret));
-    if (!*ret)
-        return RILL_OK;
-    TRY(number(w, num, &operand[0]));
-    TRY(number(w, offset, &operand[1]));
-    TRY(op_write(w, "Mul", *ret, operand[0], ret));
-    TRY(op_write(w, "Add", *ret, operand[1], ret));
-    return den > 1 ? quotient_write(w, *ret, den, num < 0 || offset < 0, ret) : RILL_OK;
-}
-
-static rill_status size_write(struct onnx_writer *w, const struct dim *d, const char **ret);
-
-/* value + coef[0] * arg[0] + .. */
-static rill_status sum_write(struct onnx_writer *w, const struct dim_parts *p, const char **ret)
-{
-    TRY(number(w, p->value, ret));
-    for (unsigned i = 0; i < p->n; i++) {
-        const char *x, *times, *product;
-        TRY(size_write(w, p->arg[i], &x));
-        TRY(number(w, p->coef[i], &times));
-        TRY(op_write(w, "Mul", x, times, &product));
-        TRY(op_write(w, "Add", *ret, product, ret));
-    }
-    return RILL_OK;
-}
-
-/* Of operands that are taken together one after the other; truths count 1. */
-static rill_status folded_write(struct onnx_writer *w, const struct dim_parts *p, const char *op,
-                                const char **ret)
-{
-    const bool truth = p->form == DIM_FORM_AT_LEAST || p->form == DIM_FORM_EQUAL;
-    TRY(size_write(w, p->arg[0], ret));
-    for (unsigned i = 1; i < p->n; i++) {
-        const char *x;
-        TRY(size_write(w, p->arg[i], &x));
-        TRY(op_write(w, op, *ret, x, ret));
-    }
-    if (!truth)
-        return RILL_OK;
-    TRY(op_write(w, "Cast", *ret, NULL, ret));
-    return int_attribute(w, w->to->node[w->to->n_node - 1], "to", onnx_type(w, DTYPE_I64));
-}
-
-/* By the arithmetic that a size is made of. */
-static rill_status parts_write(struct onnx_writer *w, const struct dim *d, const char **ret)
-{
-    static const char *const fold[] = { [DIM_FORM_PRODUCT] = "Mul",
-                                        [DIM_FORM_LEAST] = "Min",
-                                        [DIM_FORM_MOST] = "Max",
-                                        [DIM_FORM_AT_LEAST] = "GreaterOrEqual",
-                                        [DIM_FORM_EQUAL] = "Equal" };
-    const struct dim_parts parts = dim_parts(d);
-    char text[200];
-    if (parts.form == DIM_FORM_SUM)
-        return sum_write(w, &parts, ret);
-    if (parts.form == DIM_FORM_QUOTIENT) {
-        TRY(size_write(w, parts.arg[0], ret));
-        return quotient_write(w, *ret, parts.value, true, ret);
-    }
-    if (parts.form < sizeof fold / sizeof *fold && fold[parts.form])
-        return folded_write(w, &parts, fold[parts.form], ret);
-    dim_print(d, text, sizeof text);
-    return err_set(w->doc->err, RILL_UNSUPPORTED,
-                   "size %.100s is not computed from the axes of inputs alone", text);
-}
-
-static rill_status size_write(struct onnx_writer *w, const struct dim *d, const char **ret)
-{
-    if (dim_is_const(d))
-        return number(w, dim_value(d), ret);
-    TRY(axis_find(w, d, ret));
-    if (!*ret)
-        TRY(linear(w, d, ret));
-    return *ret ? RILL_OK : parts_write(w, d, ret);
-}
-
-/* A list of sizes: what stands in a row, put together. */
-static rill_status sizes_list(struct onnx_writer *w, const struct tensor *t, const char *name)
-{
-    const struct dim *const *d = t->data;
-    Onnxpb__Node *n;
-    if (t->rank > 1 || !tensor_count(t))
-        return err_set(w->doc->err, RILL_UNSUPPORTED,
-                       "constant '%.80s': sizes of rank %d have no form in ONNX", name, t->rank);
-    size_t count = (size_t) tensor_count(t);
-    const char **part = arena_array(w->doc->arena, const char *, count);
-    TRY_MEMORY(w, part);
-    for (size_t i = 0; i < count; i++)
-        TRY(size_write(w, d[i], &part[i]));
-    if (!t->rank)
-        return step(w, "Squeeze", part[0], NULL, name);
-    TRY(node_new(w, "Concat", name, count, 1, &n));
-    for (size_t i = 0; i < count; i++)
-        n->input[i] = text_of(part[i]);
-    n->output[0] = text_of(name);
-    return int_attribute(w, n, "axis", 0);
-}
-
-/* Sizes of another type than i64 are cast to it. */
-static rill_status sizes_write(struct onnx_writer *w, const struct tensor *t, const char *name)
-{
-    if (!t->number || t->number == DTYPE_I64)
-        return sizes_list(w, t, name);
-    const char *whole = name_new(w);
-    TRY_MEMORY(w, whole);
-    TRY(sizes_list(w, t, whole));
-    TRY(step(w, "Cast", whole, NULL, name));
-    return int_attribute(w, w->to->node[w->to->n_node - 1], "to", onnx_type(w, t->number));
-}
 
 /* ---- constants ---- */
 
 static rill_status dequantised_write(struct onnx_writer *w, const struct quantised *q,
                                      const char *name)
 {
-    const char *part[3] = { name_new(w), name_new(w), name_new(w) };
-    const char *back = q->turned ? name_new(w) : name;
+    const char *part[3] = { onnx_name_new(w), onnx_name_new(w), onnx_name_new(w) };
+    const char *back = q->turned ? onnx_name_new(w) : name;
     Onnxpb__Node *n;
-    TRY(initializer_add(w, q->whole, part[0]));
-    TRY(initializer_add(w, q->scale, part[1]));
+    TRY(onnx_put_initializer(w, q->whole, part[0]));
+    TRY(onnx_put_initializer(w, q->scale, part[1]));
     if (q->zero)
-        TRY(initializer_add(w, q->zero, part[2]));
-    TRY(node_new(w, "DequantizeLinear", back, q->zero ? 3 : 2, 1, &n));
+        TRY(onnx_put_initializer(w, q->zero, part[2]));
+    TRY(onnx_put_node(w, "DequantizeLinear", back, q->zero ? 3 : 2, 1, &n));
     for (size_t i = 0; i < n->n_input; i++)
         n->input[i] = text_of(part[i]);
     n->output[0] = text_of(back);
-    TRY(int_attribute(w, n, "axis", q->axis));
+    TRY(onnx_put_int(w, n, "axis", q->axis));
     if (q->block)
-        TRY(int_attribute(w, n, "block_size", q->block));
-    return q->turned ? step(w, "Transpose", back, NULL, name) : RILL_OK;
+        TRY(onnx_put_int(w, n, "block_size", q->block));
+    return q->turned ? onnx_put_step(w, "Transpose", back, NULL, name) : RILL_OK;
 }
 
 static rill_status const_write(struct onnx_writer *w, uint32_t wire)
@@ -405,8 +45,8 @@ static rill_status const_write(struct onnx_writer *w, uint32_t wire)
     if (t->from)
         return dequantised_write(w, t->from, w->name[wire]);
     if (t->type == DTYPE_DIM)
-        return sizes_write(w, t, w->name[wire]);
-    return initializer_add(w, t, w->name[wire]);
+        return onnx_put_sizes(w, t, w->name[wire]);
+    return onnx_put_initializer(w, t, w->name[wire]);
 }
 
 /* ---- attributes ---- */
@@ -419,7 +59,7 @@ static rill_status attribute_write(const struct onnx_writer *w, Onnxpb__Node *to
         [ATTR_FLOATS] = 6, [ATTR_STRINGS] = 8, [ATTR_TENSOR] = 4
     };
     Onnxpb__Attribute *m = NULL;
-    TRY(attribute_new(w, to, s->name, types[s->kind], &m));
+    TRY(onnx_put_attribute(w, to, s->name, types[s->kind], &m));
     const struct attr_strings *strings = at;
     switch (s->kind) {
     case ATTR_INT:
@@ -454,7 +94,7 @@ static rill_status attribute_write(const struct onnx_writer *w, Onnxpb__Node *to
         for (uint32_t i = 0; i < strings->n; i++)
             m->strings[m->n_strings++] = text_of(strings->v[i]);
         break;
-    case ATTR_TENSOR: return tensor_message(w, *(const struct tensor *const *) at, "", &m->t);
+    case ATTR_TENSOR: return onnx_put_tensor(w, *(const struct tensor *const *) at, "", &m->t);
     }
     return RILL_OK;
 }
@@ -495,7 +135,7 @@ static rill_status body_attribute(struct onnx_writer *w, Onnxpb__Node *to, const
                               .opset = w->opset,
                               .prefix = arena_printf(doc->arena, "body%u/", ++doc->n_bodies) };
     TRY_MEMORY(w, in.prefix);
-    TRY(attribute_new(w, to, name, 5, &at));
+    TRY(onnx_put_attribute(w, to, name, 5, &at));
     in.name = arena_array(doc->arena, const char *, body->n_wires + 1);
     TRY_MEMORY(w, in.name && (at->g = in.to = arena_new(doc->arena, Onnxpb__Graph)));
     for (uint32_t i = n_formal; i < body->n_inputs; i++)
@@ -530,11 +170,11 @@ static rill_status control_write(struct onnx_writer *w, const struct node *n)
     Onnxpb__Node *to;
     for (unsigned i = 0; i < n->n_in; i++)
         TRY(const_write(w, n->in[i]));
-    TRY(node_new(w, n->op->name, node_name(w, n), n_formal, n->n_out, &to));
+    TRY(onnx_put_node(w, n->op->name, node_name(w, n), n_formal, n->n_out, &to));
     for (unsigned i = 0; i < n_formal; i++)
         to->input[i] = text_of(n->in[i] == WIRE_NONE ? "" : w->name[n->in[i]]);
     for (unsigned i = 0; i < n->n_out; i++) { /* ONNX Runtime wants all of them named */
-        const char *name = n->out[i] == WIRE_NONE ? name_new(w) : w->name[n->out[i]];
+        const char *name = n->out[i] == WIRE_NONE ? onnx_name_new(w) : w->name[n->out[i]];
         TRY_MEMORY(w, name);
         to->output[i] = text_of(name);
     }
@@ -548,7 +188,7 @@ static rill_status control_write(struct onnx_writer *w, const struct node *n)
     if (scan->restarts)
         return op_fail(w->doc->err, RILL_UNSUPPORTED, n,
                        "a Scan that begins anew in every run of a stream has no form in ONNX");
-    TRY(int_attribute(w, to, "num_scan_inputs", scan->n_scanned));
+    TRY(onnx_put_int(w, to, "num_scan_inputs", scan->n_scanned));
     TRY(ints_attribute(w, to, "scan_input_axes", scan->in_axes));
     TRY(ints_attribute(w, to, "scan_input_directions", scan->in_reverse));
     TRY(ints_attribute(w, to, "scan_output_axes", scan->out_axes));
@@ -573,13 +213,13 @@ static bool is_standard(const struct onnx_writer *w, const char *op)
 static rill_status rounding_write(struct onnx_writer *w, const struct node *n)
 {
     const enum dtype half = node_is(n, OP_ROUND_F16) ? DTYPE_F16 : DTYPE_BF16;
-    const char *rounded = name_new(w);
+    const char *rounded = onnx_name_new(w);
     TRY_MEMORY(w, rounded);
     TRY(const_write(w, n->in[0]));
-    TRY(step(w, "Cast", w->name[n->in[0]], NULL, rounded));
-    TRY(int_attribute(w, w->to->node[w->to->n_node - 1], "to", onnx_type(w, half)));
-    TRY(step(w, "Cast", rounded, NULL, w->name[n->out[0]]));
-    return int_attribute(w, w->to->node[w->to->n_node - 1], "to", onnx_type(w, DTYPE_F32));
+    TRY(onnx_put_step(w, "Cast", w->name[n->in[0]], NULL, rounded));
+    TRY(onnx_put_int(w, w->to->node[w->to->n_node - 1], "to", onnx_type(w, half)));
+    TRY(onnx_put_step(w, "Cast", rounded, NULL, w->name[n->out[0]]));
+    return onnx_put_int(w, w->to->node[w->to->n_node - 1], "to", onnx_type(w, DTYPE_F32));
 }
 
 static rill_status onnx_node_write(struct onnx_writer *w, const struct node *n)
@@ -602,13 +242,13 @@ static rill_status onnx_node_write(struct onnx_writer *w, const struct node *n)
         return control_write(w, n);
     for (unsigned i = 0; i < n->n_in; i++)
         TRY(const_write(w, n->in[i]));
-    TRY(node_new(w, n->op->name, node_name(w, n), n->n_in, n->n_out, &to));
+    TRY(onnx_put_node(w, n->op->name, node_name(w, n), n->n_in, n->n_out, &to));
     for (unsigned i = 0; i < n->n_in; i++)
         to->input[i] = text_of(n->in[i] == WIRE_NONE ? "" : w->name[n->in[i]]);
     for (unsigned i = 0; i < n->n_out; i++) {
         const char *name = n->out[i] != WIRE_NONE ? w->name[n->out[i]]
             : output_is_optional(n, i)            ? ""
-                                                  : name_new(w);
+                                                  : onnx_name_new(w);
         TRY_MEMORY(w, name);
         to->output[i] = text_of(name);
     }
@@ -668,8 +308,8 @@ static rill_status output_write(struct onnx_writer *w, uint32_t i)
         own &= w->g->outputs[k] != wire;
     TRY(const_write(w, wire));
     if (!own && w->outer) {
-        const char *copy = name_new(w);
-        TRY(step(w, "Identity", name, NULL, copy));
+        const char *copy = onnx_name_new(w);
+        TRY(onnx_put_step(w, "Identity", name, NULL, copy));
         name = copy;
     }
     const struct fact f = fact_written(w->g, wire);
