@@ -70,14 +70,16 @@ static rill_status stream_named(const struct symbols *s, const char *name, const
 }
 
 /* Where time streams, a symbol that counts the batch is 1. */
-static void batch_fix(struct dims *ds, const struct dim *stream, const struct symbols *s,
-                      struct fact *f)
+static void batch_fix(rill_model *m, const struct symbols *s, struct fact *f)
 {
     for (unsigned i = 0; i < s->n; i++)
-        for (int k = 0;
-             s->list[i] != stream && name_among(dim_name(s->list[i]), batch_names) && k < f->rank;
-             k++)
-            f->shape[k] = dim_subst(ds, f->shape[k], s->list[i], dim_int(ds, 1));
+        for (int k = 0; s->list[i] != m->stream && name_among(dim_name(s->list[i]), batch_names) &&
+             k < f->rank;
+             k++) {
+            if (dim_mentions(f->shape[k], s->list[i]))
+                m->batch = s->list[i];
+            f->shape[k] = dim_subst(m->dims, f->shape[k], s->list[i], dim_int(m->dims, 1));
+        }
 }
 
 /* A model without time whose sizes data decides runs as it is read, planned as data comes. said:
@@ -187,7 +189,8 @@ rill_status model_type(rill_model *m, const struct mgraph *g, const struct time_
     s.n = graph_input_symbols(&g->g, s.list, SYMBOLS_MAX);
     of_time = symbols_of_time(&g->g, &s);
     TRY(dims_status(m->dims, reterr));
-    m->stream = NULL;
+    m->stream = m->batch = NULL;
+    m->batched = *g;
     if (time->name)
         TRY(stream_named(&s, time->name, &m->stream, reterr));
     else if (time->guess_by_name)
@@ -196,7 +199,7 @@ rill_status model_type(rill_model *m, const struct mgraph *g, const struct time_
         in[i] = (struct typed_input) { g->g.wires[g->g.inputs[i]].name,
                                        g->g.wires[g->g.inputs[i]].fact };
         if (m->stream && time->guess_by_name)
-            batch_fix(m->dims, m->stream, &s, &in[i].fact);
+            batch_fix(m, &s, &in[i].fact);
     }
     struct typed_opts opts = { .inputs = in, .n_inputs = g->g.n_inputs, .ret_facts = ret_facts };
     rill_error err = { RILL_OK, "" };
@@ -205,4 +208,9 @@ rill_status model_type(rill_model *m, const struct mgraph *g, const struct time_
     if (typed != RILL_OK && reterr)
         *reterr = err;
     return typed;
+}
+
+rill_status model_type_batched(rill_model *m, struct tgraph *ret, rill_error *reterr)
+{
+    return tgraph_from_mgraph(ret, &m->batched, NULL, reterr);
 }

@@ -15,4 +15,7 @@ struct time_choice {
  * in m. */
 rill_status model_type(rill_model *m, const struct mgraph *g, const struct time_choice *time,
                        struct tgraph *ret, struct fact *ret_facts, rill_error *reterr);
+
+/* What model_type typed last, where it took a symbol as 1 (m->batch), with that symbol. */
+rill_status model_type_batched(rill_model *m, struct tgraph *ret, rill_error *reterr);
 #endif

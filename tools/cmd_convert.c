@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* rill convert: a model, loaded, decluttered or pulsed, written as a folder of NNEF or an ONNX
  * file. */
+#include "engine/rewrite/declutter/declutter.h"
 #include "engine/typing/typed.h"
 #include "lib/pipeline.h"
+#include "lib/typing.h"
 #include "models/export/export.h"
 #include "models/export/steps.h"
 #include "tools/open.h"
@@ -134,14 +136,55 @@ static rill_status write_lowered(const struct graph *g, const char *to, rill_err
     return s;
 }
 
+static rill_status write_graph(const struct graph *g, const char *to, rill_error *err)
+{
+    const bool lowers = g->n_states || (ends_with(to, ".onnx") && graph_has_standard_form(g));
+    return lowers ? write_lowered(g, to, err) : write(g, to, err);
+}
+
+/* With the axis of the batch as open as it was read. */
+static rill_status write_batched(rill_model *m, int stage, const char *to, rill_error *err)
+{
+    struct tgraph typed;
+    struct dgraph decluttered;
+    TRY(model_type_batched(m, &typed, err));
+    if (stage == TYPED)
+        return write_graph(&typed.g, to, err);
+    TRY(dgraph_from_tgraph(&decluttered, &typed, NULL, err));
+    return write_graph(&decluttered.g, to, err);
+}
+
+/* why: what was in the way of an open axis. */
+static void batch_tell(const rill_model *m, const char *why)
+{
+    const char *name = dim_name(m->batch);
+    fprintf(stderr, "rill: symbol '%s' is taken as 1, %s (--set %s=2 takes another number)\n", name,
+            why, name);
+}
+
+/* As one recording. */
+static rill_status write_single(rill_model *m, int stage, int64_t pulse, const char *to,
+                                rill_error *err)
+{
+    return stage == PULSED ? write_pulsed(m, (uint32_t) pulse, to, err)
+                           : write_graph(stage == TYPED ? &m->typed.g : &m->decluttered.g, to, err);
+}
+
 static rill_status write_stage(rill_model *m, int stage, int64_t pulse, const char *to,
                                rill_error *err)
 {
-    if (stage == PULSED)
-        return write_pulsed(m, (uint32_t) pulse, to, err);
-    const struct graph *g = stage == TYPED ? &m->typed.g : &m->decluttered.g;
-    const bool lowers = g->n_states || (ends_with(to, ".onnx") && graph_has_standard_form(g));
-    return lowers ? write_lowered(g, to, err) : write(g, to, err);
+    rill_error why = { .text = "as a stream has one recording" };
+    if (!m->batch)
+        return write_single(m, stage, pulse, to, err);
+    rill_status s = stage == PULSED ? RILL_UNSUPPORTED : write_batched(m, stage, to, &why);
+    if (s != RILL_UNSUPPORTED) {
+        *err = why;
+        return s;
+    }
+    s = write_single(m, stage, pulse, to, err);
+    if (s == RILL_OK)
+        batch_tell(m, why.text);
+    return s;
 }
 
 static int run(const struct command *cmd, int argc, char **argv)
@@ -194,6 +237,10 @@ const struct command cmd_convert = {
         "elsewhere (docs/nnef.md). What has\n"
         "no form is refused with the node and the reason. Inputs and outputs that carry states "
         "stay ports.\n"
+        "A symbol that counts the batch stays open. Where what is written has no place for it, as "
+        "a pulse "
+        "has none, it is 1, which is\n"
+        "told; --set batch=2 takes another number.\n"
         "A pulsed graph takes one pulse a run; what goes on from run to run becomes inputs "
         "cached_N and outputs new_cached_N, and\n"
         "the place in the stream one called clock (docs/nnef.md). Transforms and frames are ops of "

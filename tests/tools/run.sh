@@ -171,6 +171,18 @@ good "nor do commands name options that they lack" sh -c "! '$rill' denoise -m '
 left=$(dirname "$0")/left_open
 good "a loop that may go no round is written" "$rill" convert "$left/loop.onnx" "$dir/loop.onnx"
 expect 0 "z *f32\[0,2\]" "$rill" run --pass typed "$dir/loop.onnx" # its body says what a round would stack
+own=$(dirname "$0")/../conformance/own/batch_open
+for to in open.onnx open; do
+    good "an open batch is written open: $to" "$rill" convert "$own/model.onnx" "$dir/$to"
+    expect 0 "mul2_0 *f32\[2,7,4\]" "$rill" run -i "x=$own/test_data_set_0/input_0.pb" -i "seen=$own/test_data_set_0/input_1.pb" --set B=2 "$dir/$to"
+done
+expect 0 "symbol 'B' is taken as 1, as a stream has one recording (--set B=2 takes another number)" \
+    "$rill" convert --pulse 2 "$own/model.onnx" "$dir/single.onnx"
+expect 0 "nodes" "$rill" convert --pulse 2 --set B=2 "$own/model.onnx" "$dir/pair.onnx"
+growing=$(dirname "$0")/../models/growing
+for to in gpt2.onnx gpt2; do # positions of one batch behind the other are sizes of four axes
+    good "a batch of two is written: $to" "$rill" convert --set batch_size=2 "$growing/gpt2.onnx" "$dir/$to"
+done
 given="; --shape INPUT=1,S,.., --const INPUT=VALUE and --set SYMBOL=VALUE give sizes and values that the file leaves open"
 expect 0 "data decides its size" "$rill" inspect "$left/range.onnx"
 expect 3 "$given: x f32\\[1,2,T\\]\$" "$rill" bench "$left/resize.onnx"
