@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/measured.h"
 #include "pulse/ints.h"
+#include "pulse/pieces.h"
 #include "pulse/places.h"
 
 #include <math.h>
@@ -67,43 +68,6 @@ double shows_depth(enum shows what, double v)
 }
 
 /* ---- what an expression speaks of ---- */
-
-/* Frames in one step of what is added up. */
-static int64_t step_frames(const struct dim *d)
-{
-    const struct dim_parts x = dim_parts(d);
-    int64_t most = x.form == DIM_FORM_QUOTIENT ? x.value : 1;
-    for (unsigned i = 0; x.form == DIM_FORM_SUM && i < x.n; i++) {
-        int64_t of = step_frames(x.arg[i]), by = x.coef[i] < 0 ? -x.coef[i] : x.coef[i];
-        most = by > 0 && of / by > most ? of / by : most;
-    }
-    return most;
-}
-
-static int64_t step_most(const struct dim *d, int64_t frames)
-{
-    const struct dim_parts x = dim_parts(d);
-    for (unsigned i = 0; i < x.n; i++)
-        frames = step_frames(x.arg[i]) > frames ? step_frames(x.arg[i]) : frames;
-    return step_frames(d) > frames ? step_frames(d) : frames;
-}
-
-/* Frames within which all happens that the constants of an expression speak of, at most REACH_MAX.
- * One of what is compared there is `frames` frames. */
-static int64_t expression_reach(const struct dim *d, int64_t frames)
-{
-    const struct dim_parts x = dim_parts(d);
-    bool divides = x.form == DIM_FORM_QUOTIENT;
-    int64_t y = 0, own = divides ? x.value : x.value < 0 ? -x.value : x.value;
-    frames = divides ? 1 : step_most(d, frames);
-    for (unsigned i = 0; i < x.n; i++) {
-        int64_t of = expression_reach(x.arg[i], frames);
-        y = x.form != DIM_FORM_PRODUCT ? y + of : of > y ? of : y;
-    }
-    if (x.form == DIM_FORM_SUM || x.form == DIM_FORM_INT || divides)
-        y += own < REACH_MAX / frames ? own * frames : REACH_MAX;
-    return y < REACH_MAX && x.form != DIM_FORM_OTHER ? y : REACH_MAX;
-}
 
 /* Of what repeats in an expression the length after which all does, at most REACH_MAX. */
 static int64_t expression_period(const struct dim *d)
@@ -211,11 +175,12 @@ static int64_t first_of(const struct measure *of, const struct positions *ps)
 /* How far to both sides of itself a query is looked at: behind that nothing new comes. */
 static int64_t looks_as_far(const struct dim *e, int64_t chunk, int64_t keys)
 {
-    return larger(expression_reach(e, 1) + 2 * larger(chunk, keys) + expression_period(e),
+    return larger(pieces_reach(e, REACH_MAX) + 2 * larger(chunk, keys) + expression_period(e),
                   CONTEXT_MAX);
 }
 
-/* Whether query i < first sees behind the first keys what the steady mask shows. */
+/* Whether query i < first sees behind the first keys what the steady mask shows; not where it may
+ * turn behind the keys that are looked at. */
 static bool begins_so(const struct measure *of, const struct positions *ps, const struct steady *s,
                       int64_t i, int64_t keys)
 {
@@ -223,6 +188,8 @@ static bool begins_so(const struct measure *of, const struct positions *ps, cons
     const struct position row = position_row(ps, of->at, of->query, i),
                           far = position_row(ps, of->at, of->query, later + i);
     double v, w;
+    if (pieces_reach(row.e, REACH_MAX) >= keys)
+        return false;
     for (int64_t k = s->first; k < keys; k++)
         if (!position_value(ps, &row, of->key, k, &v) ||
             !position_value(ps, &far, of->key, later + k, &w) || v != w)

@@ -171,6 +171,24 @@ static uint32_t narrow(struct gb *b, const struct written *t, const struct at *a
     }
 }
 
+/* A band, and frames far away: of the first queries, beside the first keys, or of all. */
+static uint32_t far_shown(struct gb *b, const struct written *t, const struct at *a)
+{
+    uint32_t three = gb_int(b, 3), seen = int_band(b, a->i, a->j, 4), far;
+    if (t->mask == ONCE_FAR)
+        far = GB(b, "Equal", "", GB(b, "Sub", "", a->i, a->j), gb_int(b, 5000));
+    else if (t->mask == ROOT_3000) { /* the distance, and its square over 3000 */
+        uint32_t d = GB(b, "Sub", "", a->j, a->i), e = GB(b, "Sub", "", a->j, a->i);
+        far = GB(b, "Equal", "", GB(b, "Mul", "", d, e), GB(b, "Mul", "", d, gb_int(b, 3000)));
+    } else {
+        uint32_t at =
+            t->mask == SINKS_FAR ? gb_int(b, 2100) : GB(b, "Mul", "", a->i, gb_int(b, 5000));
+        far = GB(b, "And", "", GB(b, "Less", "", a->i, three), GB(b, "Equal", "", a->j, at));
+        seen = GB(b, "Or", "", seen, GB(b, "Less", "", a->j, three));
+    }
+    return GB(b, "Or", "", seen, far);
+}
+
 /* True where the key is seen. */
 static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
 {
@@ -229,8 +247,9 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
     case LENGTHS_OF_128:
     case LENGTHS_EVEN: return by_length(b, t, a);
     case ONCE_FAR:
-        return GB(b, "Or", "", int_band(b, a->i, a->j, 3),
-                  GB(b, "Equal", "", GB(b, "Sub", "", a->i, a->j), gb_int(b, 5000)));
+    case SINKS_FAR:
+    case SINKS_SLOPE:
+    case ROOT_3000: return far_shown(b, t, a);
     case EVERY_3000: return every(b, a, 3000);
     case TWO_REMAINDERS: return GB(b, "And", "", every(b, a, 50), every(b, a, 49));
     case SINKS:
@@ -239,11 +258,6 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
                      GB(b, "Less", "", GB(b, "Sub", "", a->i, a->j), gb_int(b, 5))));
     case SINKS_AHEAD:
         return GB(b, "Or", "", GB(b, "Less", "", a->j, three), int_band(b, a->i, a->j, 4));
-    case SINKS_FAR:
-        return GB(b, "Or", "", GB(b, "Less", "", a->j, three),
-                  GB(b, "Or", "", int_band(b, a->i, a->j, 4),
-                     GB(b, "And", "", GB(b, "Less", "", a->i, three),
-                        GB(b, "Equal", "", a->j, gb_int(b, 2100)))));
     case SINK_CHUNK: {
         uint32_t m = int_band(b, GB(b, "Div", "", a->i, three), GB(b, "Div", "", a->j, three), 1);
         return GB(b, "Or", "", m, GB(b, "Equal", "", a->j, zero));

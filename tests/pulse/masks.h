@@ -44,6 +44,8 @@ struct written {
         SINK_CHUNK,  /* the first frame, and chunks */
         SINKS_AHEAD, /* the first frames, also those behind the query */
         SINKS_FAR,   /* the first frames, whose queries also see a frame 2100 behind */
+        SINKS_SLOPE, /* and those that see the frame of 5000 times their place */
+        ROOT_3000,   /* (j - i)^2 is 3000 (j - i) */
         ALL
     } mask;
     enum {

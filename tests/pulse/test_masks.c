@@ -153,6 +153,8 @@ static const struct written rows[] = {
     { .name = "first frames, also behind, added", .mask = SINKS_AHEAD, .laid = ADD },
     { .name = "first frames, also behind, linear", .mask = SINKS_AHEAD, .laid = LINEAR },
     { .name = "first frames, one far behind", .mask = SINKS_FAR, .refused = "2048 away" },
+    { .name = "first frames, a line behind", .mask = SINKS_SLOPE, .refused = "2048 away" },
+    { .name = "a root far ahead", .mask = ROOT_3000, .refused = "2048 away" },
     { .name = "the first frame and chunks", .mask = SINK_CHUNK },
     { .name = "the first frame and chunks, added", .mask = SINK_CHUNK, .laid = ADD },
     { .name = "the first frame and chunks, means", .mask = SINK_CHUNK, .laid = MEANS },

@@ -203,8 +203,9 @@ struct nearest {
     int num, den;
     enum { BY_NUMBER, BY_LENGTHS, BY_QUOTIENTS } how;
     bool middle;
-    float off; /* what the scale is more than it should be */
-    int more;  /* frames that are gathered more than there are */
+    float off;        /* what the scale is more than it should be */
+    int more;         /* frames that are gathered more than there are */
+    int64_t mul, div; /* of the quotients, where they are not den and num */
 };
 
 static uint32_t nearest_scale(struct gb *b, const struct nearest *c, uint32_t length)
@@ -225,7 +226,8 @@ static void nearest_recipe(struct gb *b, const void *ctx)
     uint32_t i =
         GB(b, "Range", "", gb_int(b, 0), GB(b, "Add", "", to, gb_int(b, c->more)), gb_int(b, 1));
     if (c->how == BY_QUOTIENTS) {
-        i = GB(b, "Div", "", GB(b, "Mul", "", i, gb_int(b, c->den)), gb_int(b, c->num));
+        i = GB(b, "Mul", "", i, gb_int(b, c->mul ? c->mul : c->den));
+        i = GB(b, "Div", "", i, gb_int(b, c->div ? c->div : c->num));
         i = GB(b, "Min", "", i, GB(b, "Sub", "", n, gb_int(b, 1)));
     } else {
         i = GB(b, "Cast", "to=1", i);
@@ -391,6 +393,8 @@ static const struct pattern no_resizes[] = {
       NEAREST(.num = 2, .den = 1, .how = BY_NUMBER, .middle = true, .off = -0.125F), 0, 0, true },
     { "three more frames", NEAREST(.num = 2, .den = 1, .how = BY_QUOTIENTS, .more = 3), 0, 0,
       true },
+    { "the least integer over -1",
+      NEAREST(.num = 2, .den = 1, .how = BY_QUOTIENTS, .mul = -1, .div = INT64_MIN), 0, 0, true },
     { "a scale below the ratio", NEAREST(.num = 6, .den = 5), 0, 0, true },
 };
 

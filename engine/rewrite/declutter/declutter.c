@@ -10,7 +10,7 @@ static const struct pass declutter_passes[] = {
     { "writes", true, graph_with_writes_scanned },
     { "last-frames", true, graph_with_last_frames_padded },
     { "resizes", false, graph_with_resizes_recognised },
-    { "nearest", true, graph_with_nearest_recognised },
+    { "nearest", false, graph_with_nearest_recognised },
     { "rows-apart", false, graph_with_rows_apart },
     { "fold-norms", false, graph_with_norms_folded },
     { "dfts", false, graph_with_dfts_recognised },

@@ -2,6 +2,7 @@
 /* Nearest resizing written out, as PyTorch's newer exporter does: frames gathered at
  * (i + 0.5) * scale or i * scale as floats, rounded down, or at quotients of i that are at most the
  * last. It becomes a Resize, whose places do not end where floats cannot count any more. */
+#include "engine/base/ratio.h"
 #include "engine/graph/edit.h"
 #include "engine/ops/attrs.h"
 #include "engine/ops/resize.h"
@@ -23,16 +24,11 @@ struct nearest {
 /* num / den in lowest terms. */
 static bool ratio_set(struct nearest *r, int64_t num, int64_t den)
 {
-    int64_t a = num, b = den;
-    while (b) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
     if (num < 1 || den < 1)
         return false;
-    r->num = num / a;
-    r->den = den / a;
+    const int64_t by = gcd(num, den);
+    r->num = num / by;
+    r->den = den / by;
     return r->num <= TIMES_MAX && r->den <= TIMES_MAX;
 }
 
