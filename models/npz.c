@@ -64,6 +64,7 @@ static void archive_end(locale_t before)
 struct reading {
     struct archive *archive;
     struct arena *arena;
+    uint8_t *header; /* NPY_HEADER_MAX bytes, for one array after the other */
     uint64_t left_bytes, max_bytes;
     rill_error *err;
 };
@@ -108,9 +109,7 @@ static rill_status array_read(const struct reading *r, uint64_t bytes, const str
     struct tensor t;
     struct npy_layout layout;
     size_t n;
-    uint8_t *header = arena_alloc(r->arena, NPY_HEADER_MAX);
-    if (!header)
-        return no_memory(r->err);
+    uint8_t *header = r->header;
     const size_t begin = bytes < NPY_BEGIN_BYTES ? (size_t) bytes : NPY_BEGIN_BYTES;
     TRY(bytes_unpack(r, header, begin));
     TRY(npy_length(&n, header, begin, r->err));
@@ -187,7 +186,8 @@ static rill_status entries_read(struct npz *z, struct reading *r)
 {
     /* One of our own: the library does not look whether it got memory for its. */
     struct archive_entry *e = archive_entry_new2(r->archive);
-    rill_status s = e ? RILL_OK : no_memory(r->err);
+    r->header = arena_alloc(r->arena, NPY_HEADER_MAX);
+    rill_status s = e && r->header ? RILL_OK : no_memory(r->err);
     int got = ARCHIVE_EOF;
     while (s == RILL_OK &&
            ((got = archive_read_next_header2(r->archive, e)) == ARCHIVE_OK || got == ARCHIVE_WARN))

@@ -133,6 +133,10 @@ static rill_status infer_ratio(struct infer *c, int policy, const int *axes, int
         const struct dim *want = c->out[0].shape[axes[i]], *have = c->in[IN_X]->shape[axes[i]];
         if (!dim_is_const(want) || !dim_is_const(have) || dim_value(have) < 1)
             return infer_fail(c, "keep_aspect_ratio_policy wants axes of known size");
+        if (dim_value(want) < 1)
+            return infer_fail(c,
+                              "keep_aspect_ratio_policy wants sizes of 1 and more, axis %d is %lld",
+                              axes[i], (long long) dim_value(want));
         best = ratio_kept(policy, best, (double) dim_value(want) / (double) dim_value(have));
     }
     for (int i = 0; i < n; i++)

@@ -268,14 +268,31 @@ static uint32_t gqa_sink(struct emitter *e)
     return emit_float(e, 0, l->in[GQA_Q]);
 }
 
-/* As wide as the frames that a buffer holds, where it is said; those behind them are not seen. */
-static uint32_t gqa_bias(struct emitter *e, uint32_t k)
+/* Of a buffer: as wide as the frames that it holds, which is less than all of it. */
+static bool gqa_bias_is_short(struct emitter *e)
 {
     const uint32_t bias = input_or_none(e->l, GQA_BIAS);
     const struct fact *f = bias == WIRE_NONE ? NULL : &e->l->scope->g->wires[bias].fact;
-    return f && gqa_is_in_place(e->l) && f->rank > 0 && dim_is_const(f->shape[f->rank - 1])
-        ? attention_padded(e, bias, k, emit_float(e, 0, bias))
-        : bias;
+    return f && gqa_is_in_place(e->l) && f->rank > 0 && dim_is_const(f->shape[f->rank - 1]);
+}
+
+/* 0, where a bias is as wide as it has to be. */
+static uint32_t gqa_bias_held(struct emitter *e)
+{
+    struct conversion *l = e->l;
+    uint32_t width = emit_sizes(e, l->in[GQA_BIAS], -1, 9);
+    uint32_t total = emit_cast(e, l->in[GQA_TOTAL], DTYPE_I64);
+    uint32_t of_total = emit(e, "Sub", total, width);
+    uint32_t of_all = emit(e, "Sub", emit_sizes(e, l->in[GQA_PAST_K], 2, 3), width);
+    return emit_held(e, emit(e, "Mul", of_total, of_all),
+                     "attention_bias is as wide as total_sequence_length, or as the cache");
+}
+
+/* What is behind the frames that a buffer holds is not seen. */
+static uint32_t gqa_bias(struct emitter *e, uint32_t k)
+{
+    const uint32_t bias = input_or_none(e->l, GQA_BIAS);
+    return gqa_bias_is_short(e) ? attention_padded(e, bias, k, emit_float(e, 0, bias)) : bias;
 }
 
 rill_status up_group_query_attention(struct conversion *l)
@@ -293,6 +310,8 @@ rill_status up_group_query_attention(struct conversion *l)
     a.sink = gqa_sink(&e);
     gqa_heads(&e, &a);
     a.before = gqa_before(&e, a.q);
+    if (gqa_bias_is_short(&e))
+        a.before = emit(&e, "Add", a.before, gqa_bias_held(&e));
     if (convert_int(l, "do_rotary", 0)) {
         a.q = gqa_turned(&e, a.q, a.before);
         a.k = gqa_turned(&e, a.k, a.before);

@@ -195,6 +195,7 @@ def refused():
                               ("matmul", ["--const", "attention_mask=1", "--reserve", "19"],
                                "has grown to 20 frames along axis 2, reserved are 19: reserve more"),
                               ("cleared", ["--set", "frames=2", "--state", "past:present"], "output 1, 'present', is f32[?0,3], and nothing says"),
+                              ("../../conformance/own/vendor_bias/model", ["--shape", "bias=1,1,3,8"], "attention_bias is as wide as total_sequence_length"),
                               ("grouped", ["--const", "attention_mask=1"], "as in attention_mask=1,past_sequence_length+1"),
                               ("grouped", ["--const", "attention_mask=2", *GROWN], "seqlens_k has to be all frames less one")):
         code, out, why = run(model, *args)

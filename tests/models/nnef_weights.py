@@ -2,12 +2,15 @@
 """Weights of `variable` as .dat, as .npy, and as arrays of a .npz beside the text: the same numbers by every way, and words that
 say which file is at fault. nnef_weights.py RILL with|without, libarchive"""
 import io
+import os
 import struct
+import subprocess
 import sys
+import tempfile
 import warnings
 import zipfile
 
-from nnef_case import archive, finish, floats, graph, npy, npz, run
+from nnef_case import RILL, archive, check, finish, floats, graph, npy, npz, run
 
 HAS_ARCHIVE = sys.argv[2] == "with"
 W = [0.5, -1.0, 2.0, 4.0, -8.0, 16.0]
@@ -92,4 +95,12 @@ with_part = {"part/graph.nnef": "version 1.0;\n" + graph(GET % "w" + "y = x * w;
 reads("of a submodel in a folder", {**with_part, "a.npz": zipped({"part/w": WHOLE})}, CALL)
 reads("of a submodel in an archive", {"part.nnef.tgz": archive({"graph.nnef": ("version 1.0;\n" + graph(GET % "w" + "y = x * w;")).encode(),
                                                                "a.npz": zipped({"w": WHOLE})})}, CALL)
+with tempfile.TemporaryDirectory() as d:  # each array takes what it holds, and little more
+    many = zipped({"net/w": WHOLE, **{f"e{i}": ("B", (0,), []) for i in range(6000)}})
+    for name, data in {"graph.nnef": ("version 1.0;\n" + TEXT).encode(), "a.npz": many}.items():
+        with open(os.path.join(d, name), "wb") as f:
+            f.write(data)
+    ran = subprocess.Popen([RILL, "inspect", d], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(ran.pid, 0)
+    check(status == 0 and used.ru_maxrss < 250_000, f"many empty arrays: status {status}, {used.ru_maxrss} KB")
 finish()

@@ -108,6 +108,9 @@ static const struct row rows[] = {
     { "(com.microsoft.MultiHeadAttention): unidirectional is read of no more keys than queries and the cache have frames; an attention_bias",
       "com.microsoft", "MultiHeadAttention", 18, { { "q", { 1, 2, 8, -1 }, { 0 }, 0 }, { "k", { 1, 3, 8, -1 }, { 0 }, 0 }, { "v", { 1, 3, 8, -1 }, { 0 }, 0 } },
       { { "num_heads", 0, { 2 } }, { "unidirectional", 0, { 1 } } } },
+    { "(Resize): keep_aspect_ratio_policy wants sizes of 1 and more, axis 2 is 0", "", "Resize", 19,
+      { { "x", { 1, 1, 4, 6, -1 }, { 0 }, 0 }, { "", { 0 }, { 0 }, 0 }, { "", { 0 }, { 0 }, 0 }, CONST("sizes", 2, 0, 8) },
+      { { "axes", 2, { 2, 3 } }, { "keep_aspect_ratio_policy=not_larger", 0, { 0 } } } },
     { "(Scan, opset 8): the form of opset 8 scans batches; export for opset 9", "", "Scan", 8, { { "x", { 2, 3, -1 }, { 0 }, 0 } }, { { "num_scan_inputs", 0, { 1 } } } },
     { "", "", "SwiGLU", 28, { { "a", { 2, 3, -1 }, { 0 }, 0 }, { "b", { 2, 3, -1 }, { 0 }, 0 } }, { { 0 } } },
     { "(SwiGLU, opset 28): A and B are of different shapes", "", "SwiGLU", 28, { { "a", { 2, 3, -1 }, { 0 }, 0 }, { "b", { 3, -1 }, { 0 }, 0 } }, { { 0 } } },
@@ -143,6 +146,20 @@ static struct pb float_attr(const char *name, float f)
     return p;
 }
 
+/* A name with = in it is one with a text. */
+static struct pb attribute(const char *name, int64_t n, const int64_t *v)
+{
+    const char *text = strchr(name, '=');
+    char part[40];
+    if (text) {
+        snprintf(part, sizeof part, "%.*s", (int) (text - name), name);
+        return make_text_attr(part, text + 1);
+    }
+    return n < 0 ? float_attr(name, (float) v[0])
+        : n      ? make_ints_attr(name, v, (size_t) n)
+                 : make_int_attr(name, v[0]);
+}
+
 static struct pb graph(const struct row *r)
 {
     struct pb g = { 0 }, n = { 0 };
@@ -157,11 +174,7 @@ static struct pb graph(const struct row *r)
     pb_text(&n, NODE_OP, r->op);
     pb_text(&n, NODE_DOMAIN, r->domain);
     for (unsigned i = 0; i < 3 && r->attr[i].name; i++)
-        pb_message(&n, NODE_ATTR,
-                   r->attr[i].n < 0 ? float_attr(r->attr[i].name, (float) r->attr[i].v[0])
-                       : r->attr[i].n
-                       ? make_ints_attr(r->attr[i].name, r->attr[i].v, (size_t) r->attr[i].n)
-                       : make_int_attr(r->attr[i].name, r->attr[i].v[0]));
+        pb_message(&n, NODE_ATTR, attribute(r->attr[i].name, r->attr[i].n, r->attr[i].v));
     pb_message(&g, GRAPH_NODE, n);
     pb_message(&g, GRAPH_OUTPUT, of_any_shape("y"));
     return g;
