@@ -48,7 +48,7 @@ def product_8(m, k, n_):
     n = Net()
     q, scale, zero = "q", "q_scale", "q_zero"
     n.node("DynamicQuantizeLinear", [n.input("a", [m, k])], [q, scale, zero])
-    sums = n.node("MatMulInteger", [q, n.bytes_signed([k, n_]), zero, n.bytes_signed([], 0)])
+    sums = n.node("MatMulInteger", [q, n.bytes_bell([k, n_]), zero, n.bytes_signed([], 0)])
     whole = n.node("Mul", [scale, n.floats([0.01], [])])
     n.node("Mul", [n.node("Cast", [sums], to=FLOAT), whole], "y")
     n.output("y", [m, n_])

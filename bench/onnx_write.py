@@ -85,6 +85,16 @@ class Net:
         values = array.array("b", (self.random.randint(-most, most) for _ in range(n)))
         return self.tensor(self.fresh("b"), dims, values.tobytes(), INT8)
 
+    def bytes_bell(self, dims):
+        """As trained weights are quantised: of the shape of a bell, the greatest 127."""
+        n = 1
+        for d in dims:
+            n *= d
+        floats = [self.random.gauss(0, 1) for _ in range(n)]
+        most = max(map(abs, floats))
+        values = array.array("b", (round(v / most * 127) for v in floats))
+        return self.tensor(self.fresh("b"), dims, values.tobytes(), INT8)
+
     def weights(self, dims, scale):
         n = 1
         for d in dims:

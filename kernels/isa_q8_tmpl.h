@@ -13,6 +13,7 @@ void FN(kern_fill)(struct kern *k);
 void FN(kern_fill)(struct kern *k)
 {
     k->isa_q8 = TEXT(ISA);
+    k->q8_outliers = false;
 #define K(name) k->name = FN(name);
     KERN_EACH_Q8(K)
 #undef K

@@ -46,6 +46,7 @@ void FN(kern_fill_q8)(struct kern *k);
 void FN(kern_fill_q8)(struct kern *k)
 {
     k->isa_q8 = TEXT(ISA);
+    k->q8_outliers = Q8_OUTLIERS;
     KERN_EACH_Q8(K)
 }
 #endif

@@ -14,7 +14,16 @@
  *   sum (a - z) * (v - v_zero) = sum a * v - z * sum v - v_zero * sum (x - x_zero)
  *
  * The second sum is kept beside the packed weights, so that zeros of rows cost one multiplication
- * per output. The third is one of a row, and taken only where v_zero is not 0 everywhere. */
+ * per output. The third is one of a row, and taken only where v_zero is not 0 everywhere.
+ *
+ * Sums of 16 bits with outliers. Where the fastest instruction adds products of u8 and s8 in 16
+ * bits and saturates (vpmaddubsw), weights may be split: v = v' + r. Of the two or four products
+ * that meet in 16 bits, the positive v' sum up to at most 128, and so do the negative ones, so that
+ * no sum leaves -255 * 128 .. 255 * 128, whatever the rows are. r, the outliers, are what that
+ * takes away: few where weights have the shape of a bell, as those of trained nets do, and kept as
+ * a list, whose products are added in 32 bits. (FBGEMM's 16-bit accumulation splits so, by size;
+ * here it is by the sums, and exact.) The packing counts them, and splits where that is less work
+ * than without. */
 #ifndef KERN_Q8_H
 #define KERN_Q8_H
 #include <stdbool.h>
@@ -23,10 +32,27 @@
 
 #define KERN_Q8_TERMS 4 /* terms that lie side by side in a panel */
 
+#define KERN_Q8_EIGHT                                                                              \
+    3 /* from so many rows on products with outliers are taken eight rows at a time */
+#define KERN_Q8_SPAN 1024 /* terms among which an outlier says where it is */
+
+/* What a weight has beyond what is packed: of term at / 16 of a span and output at % 16 of a panel.
+ */
+struct kern_q8_outlier {
+    int16_t by;
+    uint16_t at;
+};
+
 /* Weights as kern_q8_pack lays them out: panels of 16 outputs, in each four terms after four, 16
- * outputs with four terms each (64 bytes, aligned); zero where there is no output or term. */
+ * outputs with four terms each (64 bytes, aligned); zero where there is no output or term. Products
+ * of terms 2i and 2i + 1 may meet in 16 bits, or these and those of terms 2i + 4 and 2i + 5 (of 8i
+ * .. 8i + 3). */
 struct kern_q8 {
     const int8_t *w;
+    unsigned in_16; /* products that may meet in 16 bits: 0: none, and no outliers; 2; 4 */
+    /* Those of span s of panel p are from[p * spans + s] .. from[p * spans + s + 1] - 1 */
+    const uint32_t *from;
+    const struct kern_q8_outlier *outliers;
     const int32_t *sums;  /* per output, whole panels */
     const int32_t *zeros; /* the same; NULL: all 0 */
     /* Set by who calls the product: */
@@ -50,6 +76,8 @@ struct kern_q8_w {
     size_t n, k, stride_o, stride_k;
     size_t zero_step;
     const int32_t *zero; /* NULL: 0 */
+    size_t rows; /* 0: no outliers are taken out; else for about so many rows, by a kern with
+                    q8_outliers */
 };
 
 /* Floats as numbers of 8 bits: x = (q - zero) * scale, q in least .. most. */
@@ -59,7 +87,7 @@ struct kern_quant {
 };
 
 /* Bytes of the packed form, a multiple of 64; it is to be 64-byte aligned. 0: too large. */
-size_t kern_q8_bytes(size_t n, size_t k);
+size_t kern_q8_bytes(size_t n, size_t k, bool outliers);
 void kern_q8_pack(void *ret, const struct kern_q8_w *w);
 /* Finds the parts of a packed form; no bias, by 1. */
 struct kern_q8 kern_q8_open(const void *packed, size_t n, size_t k);

@@ -17,6 +17,9 @@
 #ifndef Q8_PARTS    /* registers of a panel's weights, where a row's terms take one */
 #define Q8_PARTS 1
 #endif
+#ifndef Q8_OUTLIERS /* whether there are sums of 16 bits, for weights with outliers */
+#define Q8_OUTLIERS 0
+#endif
 #define Q8_APART (Q8_SPAN + 64) /* from row to row: other places of the first cache */
 
 /* A product, the same for all its tiles. Rows are taken before they are multiplied, some of their terms
@@ -36,13 +39,15 @@ struct FN(q8) {
     bool first, last;
     bool zero_is_one; /* of the rows of the block */
     int32_t z[Q8_BLOCK], sum[Q8_BLOCK], extra[Q8_BLOCK];
+    const int32_t *outliers; /* what those of the panels at hand add; NULL: there are none */
+    size_t outliers_o;
 };
 
-#if Q8_TAKE == 1
+#if Q8_TAKE == 1 || Q8_OUTLIERS
 typedef uint64_t q8_chunk __attribute__((vector_size(32)));
 
 /* Terms as the kernel's instructions want them, whole groups; what is missing meets weights of zero. */
-static int32_t q8_take(uint8_t *restrict to, const uint8_t *restrict x, size_t n, uint8_t flip)
+static int32_t bytes_take(uint8_t *restrict to, const uint8_t *restrict x, size_t n, uint8_t flip)
 {
     const uint64_t by = flip * 0x0101010101010101u;
     size_t i = 0;
@@ -62,6 +67,9 @@ static int32_t q8_take(uint8_t *restrict to, const uint8_t *restrict x, size_t n
         to[i] = 0;
     return 0;
 }
+#endif
+#if Q8_TAKE == 1
+#define q8_take bytes_take
 #endif
 
 #ifndef N16_MASKED /* sets with masks have their own */
@@ -302,6 +310,9 @@ Q8_TILE void FN(q8_tile)(const struct FN(q8) *g, size_t row, size_t o, const int
 
 #define Q8_FITS(rows) ((rows) <= Q8_ROWS ? Q8_FIT(rows) : 0)
 TILES_DEFINE(q8, Q8_FITS)
+#if Q8_OUTLIERS
+#include "kernels/outliers_tmpl.h"
+#endif
 
 static int32_t FN(q8_row_sum)(const uint8_t *x, size_t k, bool is_signed, int32_t zero)
 {
@@ -319,7 +330,8 @@ static int32_t FN(q8_row_sum)(const uint8_t *x, size_t k, bool is_signed, int32_
 static void FN(q8_block)(struct FN(q8) *g, const struct kern_q8_x *how, const int32_t *zero, size_t m)
 {
     _Alignas(64) uint8_t taken[Q8_BLOCK * Q8_APART];
-    const int32_t d = how->is_signed - Q8_ROWS_ARE_SIGNED;
+    const bool outliers = Q8_OUTLIERS && g->b->in_16;
+    const int32_t d = how->is_signed - (Q8_ROWS_ARE_SIGNED && !outliers);
     const size_t k = g->b->k, panels = g->b->n / 16 + (g->b->n % 16 > 0);
     const uint8_t *x[Q8_BLOCK];
     for (size_t i = 0; i < m; i++) {
@@ -334,12 +346,17 @@ static void FN(q8_block)(struct FN(q8) *g, const struct kern_q8_x *how, const in
     do {
         n = k - at < Q8_TERMS ? k - at : Q8_TERMS;
         for (size_t i = 0; i < m; i++)
-            g->extra[i] = q8_take(taken + i * Q8_APART, x[i] + at, n, d ? 0x80 : 0);
+            g->extra[i] = (outliers ? bytes_take : q8_take)(taken + i * Q8_APART, x[i] + at, n, d ? 0x80 : 0);
         g->w = g->b->w + at / KERN_Q8_TERMS * 64;
         g->groups = (n + KERN_Q8_TERMS - 1) / KERN_Q8_TERMS;
         g->first = at == 0;
         g->last = at + n == k;
-        tiles_run(&FN(q8_tiles), g, m, Q8_TOGETHER(m), panels);
+#if Q8_OUTLIERS
+        if (outliers)
+            FN(outliers_run)(g, at / KERN_Q8_SPAN, m, n, panels);
+        else
+#endif
+            tiles_run(&FN(q8_tiles), g, m, Q8_TOGETHER(m), panels);
         at += n;
     } while (at < k);
 }

@@ -277,7 +277,9 @@ static rill_status weights_pack(struct prep *c, struct conv_args *s)
     const struct byte_conv_attr *a = c->attr;
     const struct tensor *w = c->in[IN_W];
     const int32_t zero = (int32_t) a->w_zero;
-    size_t n = (size_t) s->y[3], k = (size_t) s->k, bytes = kern_q8_bytes(n, k);
+    const size_t n = (size_t) s->y[3], k = (size_t) s->k,
+                 rows = c->kern->q8_outliers ? (size_t) WINDOWS_MAX : 0;
+    const size_t bytes = kern_q8_bytes(n, k, rows > 0);
     bool there;
     if (!bytes)
         return prep_fail(c, "weights of %zu outputs and %zu terms are too large", n, k);
@@ -293,7 +295,8 @@ static rill_status weights_pack(struct prep *c, struct conv_args *s)
                                            .k = k,
                                            .stride_o = k,
                                            .stride_k = 1,
-                                           .zero = zero ? &zero : NULL });
+                                           .zero = zero ? &zero : NULL,
+                                           .rows = rows });
     s->rows_bytes = s->dense ? 0 : whole_lines(WINDOWS_MAX * (size_t) s->k);
     c->kernel = s->dense ? "gemm_q8" : "rows, gemm_q8";
     return RILL_OK;

@@ -94,6 +94,7 @@ static rill_status product_prepare(struct prep *c, struct conv_integer *v)
     form->k = (size_t) (v->cin * v->g.n_kernel);
     form->stride_o = form->k;
     form->stride_k = 1;
+    form->rows = (size_t) (v->tile < 16 ? v->tile : 16);
     v->w.step = form->n * form->k;
     v->w.matrices = v->group;
     v->w.zero_each = true;

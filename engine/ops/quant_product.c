@@ -186,12 +186,14 @@ rill_status product_weights_prepare(struct prep *c, struct product_weights *w)
     size_t all;
     bool there;
     w->form.is_signed = product_is_signed(data);
-    w->packed_bytes = kern_q8_bytes(w->form.n, w->form.k);
+    const bool constant = data->data && (!zero || zero->data);
+    w->form.rows = constant && c->kern->q8_outliers ? w->form.rows : 0;
+    w->packed_bytes = kern_q8_bytes(w->form.n, w->form.k, w->form.rows > 0);
     if (!w->packed_bytes || __builtin_mul_overflow(w->packed_bytes, (size_t) w->matrices, &all) ||
         all > PTRDIFF_MAX / 2)
         return prep_fail(c, "a product of %zu columns and %zu terms is too large", w->form.n,
                          w->form.k);
-    if (!data->data || (zero && !zero->data))
+    if (!constant)
         return RILL_OK;
     int32_t *zeros = arena_alloc(c->arena, zeros_bytes(w));
     char *to = prep_pack(c, all / 64, 64, &there);
@@ -291,7 +293,11 @@ static rill_status matmul_integer_prepare(struct prep *c)
     if (w->rank <= 2 && x->rank > 1)
         matmul_rows_join(&g->s);
     g->w.form = (struct kern_q8_w) {
-        .n = (size_t) g->s.n, .k = (size_t) g->s.k, .stride_o = 1, .stride_k = (size_t) g->s.n
+        .n = (size_t) g->s.n,
+        .k = (size_t) g->s.k,
+        .stride_o = 1,
+        .stride_k = (size_t) g->s.n,
+        .rows = (size_t) g->s.m,
     };
     g->w.step = g->w.form.n * g->w.form.k;
     g->w.matrices = 1;

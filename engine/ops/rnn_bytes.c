@@ -334,7 +334,7 @@ static void forms_set(struct byte_cell *q, const struct prep *c)
                                  .k = terms[i],
                                  .stride_o = 1,
                                  .stride_k = n };
-        q->packed_bytes[i] = kern_q8_bytes(n, terms[i]);
+        q->packed_bytes[i] = kern_q8_bytes(n, terms[i], false);
         q->dir_bytes += q->packed_bytes[i] + q->scales_bytes;
     }
 }

@@ -28,7 +28,8 @@ enum variant {
     EXTREME = 1 << 8, /* nothing but the least and greatest values */
     TURNED = 1 << 9,  /* weights lie term by term */
     FLOATS = 1 << 10, /* sums come as f32 */
-    VARIANTS = 1 << 11,
+    BELL = 1 << 11,   /* weights as trained nets have them: few outliers */
+    VARIANTS = 1 << 12,
 };
 
 struct q8 {
@@ -50,6 +51,18 @@ static uint8_t byte_rand(struct check *t, unsigned variant)
     return (uint8_t) (r >> 8);
 }
 
+/* The sum of some: of the shape of a bell, seldom cut off. */
+static uint8_t weight_rand(struct check *t, unsigned variant)
+{
+    if (!(variant & BELL))
+        return byte_rand(t, variant);
+    int sum = 0;
+    for (int i = 0; i < 6; i++)
+        sum += (int) (check_bits(t) >> 16 & 63) - 32;
+    sum = sum < -128 ? -128 : sum > 127 ? 127 : sum;
+    return (uint8_t) (sum + (variant & W_SIGNED ? 0 : 128));
+}
+
 static int32_t number(uint8_t b, bool is_signed)
 {
     return is_signed ? (int8_t) b : b;
@@ -69,14 +82,15 @@ static void weights_make(struct check *t, struct q8 *q)
     const size_t n = q->s.n, k = q->s.k;
     q->w = check_bytes(t, n * k, v & LOW);
     for (size_t i = 0; i < n * k; i++)
-        q->w[i] = byte_rand(t, v);
+        q->w[i] = weight_rand(t, v);
     q->w_zeros = zeros_make(t, n, v & W_SIGNED, v & LOW);
     q->from = (struct kern_q8_w) { .w = q->w, .is_signed = v & W_SIGNED, .n = n, .k = k };
     q->from.stride_o = v & TURNED ? 1 : k;
     q->from.stride_k = v & TURNED ? n : 1;
     q->from.zero = v & (W_ZERO | W_ZEROS) ? q->w_zeros : NULL;
     q->from.zero_step = v & W_ZEROS ? 1 : 0;
-    void *packed = check_bytes(t, kern_q8_bytes(n, k), false);
+    q->from.rows = t->new.q8_outliers &&v % 3 ? q->s.m : 0;
+    void *packed = check_bytes(t, kern_q8_bytes(n, k, q->from.rows > 0), false);
     kern_q8_pack(packed, &q->from);
     q->packed = kern_q8_open(packed, n, k);
     q->packed.floats = v & FLOATS;
@@ -178,8 +192,10 @@ static void largest_check(struct check *t)
     int32_t y[17], want[17];
     memset(x, 255, k);
     memset(w, 128, n * k);
-    struct kern_q8_w from = { w, true, n, k, k, 1, 0, NULL };
-    void *packed = check_bytes(t, kern_q8_bytes(n, k), false);
+    struct kern_q8_w from = {
+        .w = w, .is_signed = true, .n = n, .k = k, .stride_o = k, .stride_k = 1
+    };
+    void *packed = check_bytes(t, kern_q8_bytes(n, k, false), false);
     kern_q8_pack(packed, &from);
     const struct kern_q8 q = kern_q8_open(packed, n, k);
     t->new.gemm_q8(y, n, x, k, &q, &(struct kern_q8_x) { .is_signed = false }, 1);
@@ -187,6 +203,50 @@ static void largest_check(struct check *t)
         want[o] = -(int32_t) (255 * 128 * k);
     check_ints(t, "gemm_q8", want, y, n, "%zu terms of 255 * -128", k);
     check_drop(t);
+}
+
+/* Weights with exactly so many outliers: pairs that may saturate among small ones. Returns what
+ * meets. */
+static unsigned outliers_check(struct check *t, struct shape s, unsigned outliers)
+{
+    struct q8 q = { .s = s, .variant = W_SIGNED, .ldx = s.k, .ldy = s.n };
+    weights_make(t, &q);
+    for (size_t i = 0; i < s.n * s.k; i++)
+        q.w[i] = (uint8_t) (check_bits(t) % 65 - 32);
+    for (unsigned i = 0; i < outliers; i++) { /* all others of their four are 0 */
+        const size_t at = i * 8 % (s.n * s.k);
+        memset(q.w + at, 0, 8);
+        q.w[at] = q.w[at + 1] = i % 2 ? 127 : 0x80;
+    }
+    q.from.rows = t->new.q8_outliers ? s.m : 0;
+    void *packed = check_bytes(t, kern_q8_bytes(s.n, s.k, q.from.rows > 0), false);
+    kern_q8_pack(packed, &q.from);
+    q.packed = kern_q8_open(packed, s.n, s.k);
+    rows_make(t, &q);
+    memset(q.x, outliers % 3 ? 255 : 127, s.m * s.k);
+    want_make(&q);
+    t->new.gemm_q8(q.y, q.ldy, q.x, q.ldx, &q.packed, &q.how, s.m);
+    check_ints(t, "gemm_q8", q.want, q.y, s.m * s.n, "m %zu n %zu k %zu, %u outliers", s.m, s.n,
+               s.k, outliers);
+    const unsigned in_16 = q.packed.in_16;
+    check_drop(t);
+    return in_16;
+}
+
+/* Lists of no, few, as many as pay, and more outliers. */
+static void outliers_lists_check(struct check *t)
+{
+    for (size_t m = 1; m < 20; m++) {
+        const struct shape s = { m, 48, 128 };
+        unsigned last = outliers_check(t, s, 0), changes = 0;
+        for (unsigned i = 1; i < 400; i += 3) {
+            const unsigned now = outliers_check(t, s, i);
+            changes += now != last;
+            last = now;
+        }
+        const int32_t pays[] = { t->new.q8_outliers, false }, kept[] = { changes > 0, last > 0 };
+        check_ints(t, "kern_q8_pack", pays, kept, 2, "m %zu: short lists, long lists", m);
+    }
 }
 
 void check_q8(struct check *t)
@@ -208,6 +268,7 @@ void check_q8(struct check *t)
                     (struct shape) { 1 + i * 5 % 19, 1 + i * 7 % 40, 1020 + i % 3 * 1024 + i % 8 },
                     check_bits(t) % VARIANTS);
     largest_check(t);
+    outliers_lists_check(t);
 }
 
 /* ---- floats to numbers of 8 bits ---- */
@@ -588,8 +649,10 @@ static void places_pack_check(struct check *t, size_t n, size_t k, unsigned vari
         for (size_t o = 0; o < n; o++)
             w[i * n + o] = x[at[i] + o];
     }
-    struct kern_q8_w from = { w, is_signed, n, k, 1, n, 0, NULL };
-    void *packed = check_bytes(t, kern_q8_bytes(n, k), false);
+    struct kern_q8_w from = {
+        .w = w, .is_signed = is_signed, .n = n, .k = k, .stride_o = 1, .stride_k = n
+    };
+    void *packed = check_bytes(t, kern_q8_bytes(n, k, false), false);
     kern_q8_pack(packed, &from);
     const struct kern_q8 q = kern_q8_open(packed, n, k);
     t->new.places_pack(got, sums, x, at, k, n, is_signed ? 0 : 0x80);
