@@ -240,7 +240,9 @@ static void fold_sizes_put(struct emitter *e, const struct fold *f, struct fold_
              emit(e, "Mul", emit(e, "Sub", ret->block, one), emit_ints(e, f->dilation, n)), one);
     uint32_t room = emit(e, "Sub", emit(e, "Add", ret->image, emit_ints(e, pads, n)), reach);
     room = image_held(e, room, 0, "a block reaches over more places than image_shape and its pads");
-    ret->blocks = emit(e, "Add", emit(e, "Div", room, emit_ints(e, f->stride, n)), one);
+    uint32_t stride = emit_ints(e, f->stride, n), over = emit(e, "Mod", room, stride);
+    uint32_t steps = emit(e, "Div", emit(e, "Sub", room, over), stride); /* rounded down */
+    ret->blocks = emit(e, "Max", emit(e, "Add", steps, one), emit_int(e, 0));
 }
 
 /* [size, 1, block..] */

@@ -202,6 +202,15 @@ def refused():
         check(code > 1 and text in why, f"{model} {args}: {code} {out}{why}")
 
 
+def computed(d):
+    """An image that nodes compute takes no block that does not lie in it."""
+    data = os.path.join(d, "image.npz")
+    for image, ok in (4, True), (1, True), (0, False), (-2, False), (-7, False), (-40, False):
+        npz(data, "image", "<i8", (1,), struct.pack("<q", image))
+        code, out, why = run("../../conformance/own/col2im_computed/model", "--input", data)
+        check(code == 0 if ok else code > 1 and "(Reshape)" in why, f"an image of {image} + 1: {code} {out}{why}")
+
+
 with tempfile.TemporaryDirectory() as d:
     decoders(d)
     exported(d)
@@ -213,5 +222,6 @@ with tempfile.TemporaryDirectory() as d:
     same_bits(d, "attention", ["--const", "attention_mask=1"])
     ring(d)
     once(d)
+    computed(d)
     refused()
 finish()
