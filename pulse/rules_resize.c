@@ -271,15 +271,21 @@ static int64_t place_under(const struct stretch *s, int64_t i)
     return frames_down(i * s->down, s->up);
 }
 
+/* The delay by which output frame i comes in the run, or later, in which input frame k has come. */
+static int64_t known_by(const struct flow *f, const struct stretch *s, int64_t k, int64_t i)
+{
+    return (k + f->sf.delay) / f->sf.pulse * (f->sf.pulse / s->down * s->up) - i;
+}
+
 /* The delay by which it is known, when output frame 0 comes, whether it is the only one. */
 static int64_t single_known(const struct flow *f, const struct stretch *s)
 {
-    int64_t frames = (2 * s->down + s->up - 1) / s->up;
-    return (frames - 1 + f->sf.delay) / s->down * s->up;
+    return known_by(f, s, (2 * s->down + s->up - 1) / s->up - 1, 0);
 }
 
 /* The delay, or, below 0, by how many frames it is too early, by which every frame is there that an
- * output frame reads; runs of `down` input frames are the tightest. */
+ * output frame reads; runs of `down` input frames are the tightest. Those that read frames before
+ * the first wait for that, in the first runs only. */
 #define PERIODS 4
 
 static void stretch_place(const struct resize_map *m, const struct flow *f, struct stretch *s)
@@ -290,7 +296,8 @@ static void stretch_place(const struct resize_map *m, const struct flow *f, stru
     for (int64_t i = 0; i < PERIODS * s->up; i++) {
         struct reach r = reach_of(m, i);
         int64_t run = frames_down(larger(r.high, 0) + f->sf.delay, s->down);
-        s->delay = larger(s->delay, run * s->up - i);
+        s->delay = larger(s->delay,
+                          r.high < 0 && f->sf.delay >= 0 ? known_by(f, s, 0, i) : run * s->up - i);
         s->front = larger(s->front, -r.low);
     }
     s->delay = larger(s->delay, s->least);

@@ -231,6 +231,47 @@ static void test_crops(void)
         }
 }
 
+/* Frames between those of the input, of which the first are beyond its begin, or need to know that
+ * there is another. */
+struct resized {
+    const char *how;
+    float scale;
+    bool late; /* behind a Conv that sees ahead */
+    int64_t pulse;
+};
+
+static void resized(struct gb *b, const void *ctx)
+{
+    const struct resized *r = ctx;
+    const float scales[] = { 1, 1, r->scale };
+    uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME);
+    if (r->late)
+        x = GB(b, "Conv", "pads=1,1", x, gb_weights(b, 3, 2, 2, 3));
+    gb_output(b, GB(b, "Resize", r->how, x, WIRE_NONE, gb_floats(b, 3, scales)));
+}
+
+static void test_resized(void)
+{
+    static const struct resized list[] = {
+        { "mode=linear coordinate_transformation_mode=pytorch_half_pixel", 0.5f, false, 2 },
+        { "mode=linear coordinate_transformation_mode=pytorch_half_pixel", 1.5f, false, 2 },
+        { "nearest_mode=floor", 2, true, 1 },
+        { "mode=linear", 2, true, 1 },
+    };
+    static const int64_t lengths[] = { 1, 2, 3, 4, 5, 9, 30, -1 };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        for (int64_t pulse = list[i].pulse; pulse <= 8; pulse += list[i].pulse) {
+            struct oracle o = { .seed = 1 };
+            const int64_t pulses[] = { pulse, -1 },
+                          more = needless_frames(resized, &list[i], pulse);
+            oracle_check(more == 0, "%s by %g at %lld: %lld late", list[i].how,
+                         (double) list[i].scale, (long long) pulse, (long long) more);
+            if (oracle_open(&o, resized, &list[i], NULL) == LAW_HOLDS)
+                oracle_laws(&o, list[i].how, pulses, lengths);
+            oracle_close(&o);
+        }
+}
+
 /* Element by element, 16 channels of a sequence whose numbers are its time axis. */
 static void long_runs(struct gb *b, const void *ctx)
 {
@@ -735,6 +776,7 @@ static void test_bounds(unsigned chains)
 int main(void)
 {
     test_crops();
+    test_resized();
     test_fronts();
     test_reads();
     test_firsts();
