@@ -58,127 +58,6 @@ struct rates rates_of(const struct pulser *p, uint32_t w, int query, int key)
 
 static const struct band all = BAND_OF_ALL, none = BAND_OF_NONE;
 
-static bool window_is_none(const struct band *b)
-{
-    return b->left == -BAND_ALL && b->right == -BAND_ALL;
-}
-
-static bool shows_nothing(const struct band *b)
-{
-    return window_is_none(b) && b->first == 0;
-}
-
-bool band_bounded(const struct band *b)
-{
-    return b->left < BAND_ALL && b->right < BAND_ALL;
-}
-
-static struct reach reach_at(const struct band *b, int64_t i)
-{
-    return b->at ? b->at[i % b->chunk] : (struct reach) { -b->left, b->right };
-}
-
-/* Whether all that b shows lies in the band `outer`. */
-bool band_inside(const struct band *b, const struct band *outer)
-{
-    if (shows_nothing(b))
-        return true;
-    bool inside = outer->chunk % b->chunk == 0 && !b->ragged && b->first <= outer->first;
-    for (int64_t i = 0; inside && i < outer->chunk; i++) {
-        const struct reach x = reach_at(b, i), y = reach_at(outer, i);
-        inside = x.low > x.high || (x.low >= y.low && x.high <= y.high);
-    }
-    return inside;
-}
-
-struct key_span band_span(const struct band *b, const struct rates *r, int64_t chunk, int64_t phase)
-{
-    const int64_t last = rates_keys(r, chunk) - 1;
-    struct key_span y = { -BAND_ALL, -BAND_ALL };
-    if (!b->at)
-        return (struct key_span) { b->left, b->right };
-    for (int64_t i = 0; i < chunk; i++) {
-        const struct reach x = reach_at(b, phase + i);
-        const int64_t own = i * r->keys / r->queries;
-        if (x.low > x.high)
-            continue;
-        y.left = larger(y.left, -x.low - own);
-        y.right = larger(y.right, x.high + own - last);
-    }
-    return y;
-}
-
-struct key_span band_reach(const struct band *b)
-{
-    struct key_span y = { b->left, b->right };
-    for (int64_t i = 0; b->at && i < b->chunk; i++) {
-        y.left = i == 0 ? -b->at[i].low : larger(y.left, -b->at[i].low);
-        y.right = i == 0 ? b->at[i].high : larger(y.right, b->at[i].high);
-    }
-    return y;
-}
-
-static struct band joined(const struct band *a, const struct band *b)
-{
-    int64_t chunk = a->chunk / gcd(a->chunk, b->chunk) * b->chunk;
-    bool fits = chunk <= CHUNK_MAX;
-    return (struct band) { .chunk = fits ? chunk : 1,
-                           .ragged = a->ragged || b->ragged || !fits,
-                           .costly = a->costly || b->costly,
-                           .deep = fmin(a->deep, b->deep) };
-}
-
-static struct reach both_reach(struct reach a, struct reach b)
-{
-    const struct reach y = { larger(a.low, b.low), smaller(a.high, b.high) },
-                       nothing = { BAND_ALL, -BAND_ALL };
-    return y.low > y.high ? nothing : y;
-}
-
-static struct reach either_reach(struct reach a, struct reach b)
-{
-    return (struct reach) { smaller(a.low, b.low), larger(a.high, b.high) };
-}
-
-/* What each query of y's chunk sees of both; false: no memory. */
-static bool reaches_join(const struct pulser *p, const struct band *a, const struct band *b,
-                         struct reach (*join)(struct reach a, struct reach b), struct band *y)
-{
-    if (y->ragged || (!a->at && !b->at))
-        return true;
-    struct reach *at = arena_array(p->bands->arena, struct reach, y->chunk);
-    for (int64_t i = 0; at && i < y->chunk; i++)
-        at[i] = join(reach_at(a, i), reach_at(b, i));
-    y->at = at;
-    return at != NULL;
-}
-
-struct band band_union(const struct pulser *p, const struct band *a, const struct band *b)
-{
-    struct band y = joined(a, b), other = window_is_none(a) ? *b : *a;
-    y.first = other.first = larger(a->first, b->first);
-    y.first_right = other.first_right = larger(a->first_right, b->first_right);
-    other.deep = y.deep;
-    if (window_is_none(a) || window_is_none(b))
-        return other;
-    y.left = larger(a->left, b->left);
-    y.right = larger(a->right, b->right);
-    return reaches_join(p, a, b, either_reach, &y) ? y : all;
-}
-
-static struct band intersection(const struct pulser *p, const struct band *a, const struct band *b)
-{
-    struct band y = joined(a, b), nothing = none;
-    y.first = nothing.first = smaller(a->first, b->first);
-    y.first_right = nothing.first_right = smaller(a->first_right, b->first_right);
-    nothing.deep = y.deep;
-    if (window_is_none(a) || window_is_none(b))
-        return nothing;
-    y.left = smaller(a->left, b->left);
-    y.right = smaller(a->right, b->right);
-    return reaches_join(p, a, b, both_reach, &y) ? y : all;
-}
-
 /* The same of the negative number, or of the opposite. */
 static enum shows turned(enum shows what)
 {
@@ -222,7 +101,7 @@ static struct band input_band(const struct look *l, unsigned i, enum shows what)
 static struct band both(const struct look *l, enum shows a, enum shows b)
 {
     struct band x = input_band(l, 0, a), y = input_band(l, 1, b);
-    return intersection(l->p, &x, &y);
+    return band_intersection(l->p, &x, &y);
 }
 
 static struct band either(const struct look *l, enum shows a, enum shows b)
@@ -249,8 +128,8 @@ static struct band where_band(const struct look *l, enum shows what)
 {
     struct band yes = input_band(l, 0, SHOWS_TRUE), no = input_band(l, 0, SHOWS_FALSE),
                 a = chosen_band(l, 1, what), b = chosen_band(l, 2, what);
-    a = intersection(l->p, &yes, &a);
-    b = intersection(l->p, &no, &b);
+    a = band_intersection(l->p, &yes, &a);
+    b = band_intersection(l->p, &no, &b);
     return band_union(l->p, &a, &b);
 }
 
@@ -376,7 +255,7 @@ static bool divides_alike(const struct look *l)
     if (l->key >= 0 && (key < 0 || dim_is(by->shape[key], 1)))
         return true;
     struct band zero = input_band(l, 1, SHOWS_FALSE);
-    return shows_nothing(&zero);
+    return band_shows_nothing(&zero);
 }
 
 static struct band div_band(const struct look *l, enum shows what)
@@ -427,7 +306,7 @@ static double undoes(const struct look *l, unsigned i, enum shows what)
 
 static double left_deep(const struct band *b, double reach)
 {
-    bool hides = shows_nothing(b) || b->left < BAND_ALL || b->right < BAND_ALL;
+    bool hides = band_shows_nothing(b) || b->left < BAND_ALL || b->right < BAND_ALL;
     return !hides ? INFINITY : isinf(reach) ? 0 : b->deep - reach;
 }
 
@@ -435,7 +314,7 @@ static struct band sum_band(const struct look *l, enum shows what)
 {
     enum shows second = node_is(l->n, OP_SUB) ? turned(what) : what;
     struct band x = input_band(l, 0, what), z = input_band(l, 1, second);
-    struct band y = intersection(l->p, &x, &z);
+    struct band y = band_intersection(l->p, &x, &z);
     y.deep = fmin(left_deep(&x, undoes(l, 1, what)), left_deep(&z, undoes(l, 0, what)));
     return y;
 }
@@ -583,20 +462,27 @@ static struct band (*const bands[OP_COUNT])(const struct look *l, enum shows wha
 };
 /* clang-format on */
 
+/* By its inputs, where a mask as a whole repeats nowhere: one with first keys that a window hides
+ * later, say. */
 static struct band band_find(const struct pulser *p, uint32_t w, enum shows what, int query,
                              int key)
 {
+    struct band whole = all;
     const struct wire *wire = &p->src->wires[w];
     const struct position *at = p->positions ? &p->positions->of[w] : NULL;
     const struct node *n = wire->node == WIRE_NONE ? NULL : &p->src->nodes[wire->node];
     if (wire->fact.value)
         return of_constant(wire->fact.value, what);
     if (at && at->e && query >= 0 && key >= 0)
-        return measured_band(p->bands->measures,
-                             &(struct measure) { at, what, query, key, rates_of(p, w, query, key) },
-                             p->positions);
+        whole =
+            measured_band(p->bands->measures,
+                          &(struct measure) { at, what, query, key, rates_of(p, w, query, key) },
+                          p->positions);
     const struct look l = { p, n, query, key };
-    return n && bands[n->op->id] ? bands[n->op->id](&l, what) : all;
+    if ((at && at->e && query >= 0 && key >= 0 && !whole.ragged) || !n || !bands[n->op->id])
+        return whole;
+    const struct band y = bands[n->op->id](&l, what);
+    return whole.ragged && !band_bounded(&y) ? whole : y;
 }
 
 /* What is known of the wire; NULL: no memory, or too many nodes on the way. */
@@ -734,13 +620,16 @@ static bool diagonal_find(const struct pulser *p, uint32_t w, enum shows what, i
     const struct position *at = p->positions ? &p->positions->of[w] : NULL;
     if (wire->fact.value)
         return constant_seen(wire->fact.value, what);
-    if (at && at->e && query >= 0 && key >= 0)
-        return measured_diagonal(p->bands->measures,
-                                 &(struct measure) { at, what, query, key,
-                                                     rates_of(p, w, query, key) },
-                                 p->positions);
+    const bool known = at && at->e && query >= 0 && key >= 0;
+    if (known &&
+        measured_diagonal(p->bands->measures,
+                          &(struct measure) { at, what, query, key, rates_of(p, w, query, key) },
+                          p->positions))
+        return true;
     if (wire->node == WIRE_NONE)
-        return !is_truth_kind(what);
+        return !known && !is_truth_kind(what);
+    if (known && !is_truth_kind(what) && !node_is(&p->src->nodes[wire->node], OP_WHERE))
+        return false;
     const struct look l = { p, &p->src->nodes[wire->node], query, key };
     return node_seen(&l, what);
 }

@@ -40,8 +40,9 @@ struct reach {
 
 struct band {
     int64_t chunk, left, right; /* of queries; of keys */
-    int64_t first;              /* of the sequence, so many keys may be seen beside those, */
-    int64_t first_right;        /* up to so many frames behind a query's own key */
+    int64_t first;              /* of the sequence, so many keys may be seen beside those */
+    const int64_t *early;       /* the last of them that each of the first `first` queries sees; -1:
+                                   none; NULL: those that the window has */
     const struct reach *at;     /* per query of a chunk; NULL: left and right hold for each */
     bool ragged;                /* a mask does not repeat from chunk to chunk */
     bool costly; /* the masks of the graph are too many and too large to be looked at */
@@ -49,8 +50,7 @@ struct band {
 };
 #define BAND_OF_ALL                                                                                \
     {                                                                                              \
-        .chunk = 1, .left = BAND_ALL, .right = BAND_ALL, .first = BAND_ALL,                        \
-        .first_right = BAND_ALL, .deep = INFINITY                                                  \
+        .chunk = 1, .left = BAND_ALL, .right = BAND_ALL, .first = BAND_ALL, .deep = INFINITY       \
     }
 #define BAND_OF_NONE                                                                               \
     {                                                                                              \
@@ -75,6 +75,8 @@ struct band band_of(const struct pulser *p, uint32_t src_wire, enum shows what, 
  * -SEEN there, not high at most SEEN. Scores are taken for numbers of usual size. */
 bool band_diagonal(const struct pulser *p, uint32_t src_wire, enum shows what, int query, int key);
 struct band band_union(const struct pulser *p, const struct band *a, const struct band *b);
+struct band band_intersection(const struct pulser *p, const struct band *a, const struct band *b);
+bool band_shows_nothing(const struct band *b);
 bool band_bounded(const struct band *b);
 bool band_inside(const struct band *b, const struct band *outer);
 
@@ -86,6 +88,9 @@ struct key_span {
 };
 struct key_span band_span(const struct band *b, const struct rates *r, int64_t chunk,
                           int64_t phase);
+/* How far behind the last query of its run each of the first queries sees first keys, at most: runs
+ * of so many queries, of which the first holds query -delay first. Of as many queries as keys. */
+int64_t band_early(const struct band *b, int64_t pulse, int64_t delay);
 /* How many keys before its own a query sees at most, and behind it. */
 struct key_span band_reach(const struct band *b);
 

@@ -179,49 +179,76 @@ static int64_t looks_as_far(const struct dim *e, int64_t chunk, int64_t keys)
                   CONTEXT_MAX);
 }
 
-/* Whether query i < first sees behind the first keys what the steady mask shows; not where it may
- * turn behind the keys that are looked at. */
-static bool begins_so(const struct measure *of, const struct positions *ps, const struct steady *s,
-                      int64_t i, int64_t keys)
+/* How many first keys there must be, `first` or more, that behind them query i sees what queries
+ * far behind do; -1: that is not known, or may turn behind the keys that are looked at. */
+static int64_t begins_behind(const struct measure *of, const struct positions *ps,
+                             const struct steady *s, int64_t i, int64_t keys)
 {
     const int64_t later = FAR / s->chunk * s->chunk;
     const struct position row = position_row(ps, of->at, of->query, i),
                           far = position_row(ps, of->at, of->query, later + i);
+    int64_t y = s->first;
     double v, w;
     if (pieces_reach(row.e, REACH_MAX) >= keys)
-        return false;
-    for (int64_t k = s->first; k < keys; k++)
+        return -1;
+    for (int64_t k = s->first; k < keys; k++) {
         if (!position_value(ps, &row, of->key, k, &v) ||
-            !position_value(ps, &far, of->key, later + k, &w) || v != w)
-            return false;
-    return true;
+            !position_value(ps, &far, of->key, later + k, &w))
+            return -1;
+        y = v != w ? k + 1 : y;
+    }
+    return y;
+}
+
+/* How many first keys, from `first` on, are enough that behind as many queries and keys the mask
+ * repeats with the chunk; more than FIRST_MAX: none; -1: it costs too much. */
+static int64_t first_enough(struct measures *m, const struct measure *of,
+                            const struct positions *ps, int64_t chunk, int64_t first)
+{
+    struct position at = *of->at;
+    for (; first <= FIRST_MAX; first++) {
+        at.e = positions_behind(ps, of->at->e, of->query, of->key, first);
+        if (!may_spend(m, SUBSTITUTION, at.e))
+            return -1;
+        if (position_repeats(ps, &at, of->query, of->key, chunk, chunk))
+            break;
+    }
+    return first;
+}
+
+/* Behind the first keys at most; what the first queries see behind those is looked at. */
+static struct steady steady_behind(struct measures *m, const struct measure *of,
+                                   const struct positions *ps)
+{
+    const struct steady none = { CHUNK_MAX + 1, 0 }, costly = { -1, 0 };
+    const int64_t first = first_of(of, ps);
+    if (first > FIRST_MAX)
+        return none;
+    struct position at = *of->at;
+    at.e = positions_behind(ps, at.e, of->query, of->key, FIRST_MAX);
+    struct steady y = { chunk_of(m, of, &at, ps), 0 };
+    if (y.chunk < 0 || y.chunk > CHUNK_MAX)
+        return y;
+    y.first = first_enough(m, of, ps, y.chunk, larger(first, 1));
+    if (y.first < 0 || y.first > FIRST_MAX)
+        return y.first < 0 ? costly : none;
+    const int64_t keys = FIRST_MAX + looks_as_far(of->at->e, y.chunk, y.chunk);
+    for (int64_t i = 0; i < y.first; i++) {
+        if (!may_spend(m, 2 * keys, of->at->e))
+            return costly;
+        y.first = begins_behind(of, ps, &y, i, keys);
+        if (y.first < 0 || y.first > FIRST_MAX)
+            return none;
+    }
+    return y;
 }
 
 static struct steady steady_of(struct measures *m, const struct measure *of,
                                const struct positions *ps)
 {
-    struct steady y = { chunk_of(m, of, of->at, ps), 0 };
+    const struct steady y = { chunk_of(m, of, of->at, ps), 0 };
     const struct rates *r = &of->rates;
-    if (y.chunk <= CHUNK_MAX || r->queries != 1 || r->keys != 1)
-        return y;
-    const int64_t first = first_of(of, ps);
-    if (first < 1 || first > FIRST_MAX)
-        return y;
-    struct position at = *of->at;
-    at.e = positions_behind(ps, at.e, of->query, of->key, first);
-    struct steady found = { chunk_of(m, of, &at, ps), first };
-    if (found.chunk < 0)
-        y.chunk = -1;
-    if (found.chunk < 0 || found.chunk > CHUNK_MAX)
-        return y;
-    const int64_t keys = first + looks_as_far(of->at->e, found.chunk, found.chunk);
-    for (int64_t i = 0; i < first; i++) {
-        if (!may_spend(m, 2 * keys, of->at->e))
-            return (struct steady) { -1, 0 };
-        if (!begins_so(of, ps, &found, i, keys))
-            return y;
-    }
-    return found;
+    return y.chunk <= CHUNK_MAX || r->queries != 1 || r->keys != 1 ? y : steady_behind(m, of, ps);
 }
 
 /* ---- bands ---- */
@@ -291,36 +318,32 @@ static bool chunk_sees(struct measures *m, const struct measure *of, const struc
     return true;
 }
 
-/* From each query's own key; without a bound where the chunk is. How far behind it they see. */
-static int64_t reaches_settle(struct reach *at, int64_t c, const struct rates *r,
-                              const struct seen *seen)
+/* From each query's own key; without a bound where the chunk is. */
+static void reaches_settle(struct reach *at, int64_t c, const struct rates *r,
+                           const struct seen *seen)
 {
-    int64_t right = -BAND_ALL;
     for (int64_t i = 0; i < c; i++) {
         const int64_t own = i * r->keys / r->queries;
         const bool none = at[i].low > at[i].high;
         at[i].low = none ? BAND_ALL : seen->low <= -CONTEXT_MAX ? -BAND_ALL : at[i].low - own;
         at[i].high = none ? -BAND_ALL : seen->high >= CONTEXT_MAX ? BAND_ALL : at[i].high - own;
-        right = larger(right, at[i].high);
     }
-    return right;
 }
 
-/* How many of the first keys, up to the last of them, queries see, and how far behind their own. */
+/* Which of the first keys the first queries see. */
 static bool first_look(const struct measure *of, const struct positions *ps, int64_t first,
-                       struct band *y, double *deep)
+                       int64_t *early, double *deep)
 {
     double v;
     for (int64_t i = 0; i <= first && first; i++) {
+        early[i] = -1;
         const struct position row = position_row(ps, of->at, of->query, i < first ? i : FAR);
         for (int64_t k = 0; k < first; k++) {
             if (!position_value(ps, &row, of->key, k, &v))
                 return false;
             *deep = fmin(*deep, shows_depth(of->what, v));
-            if (!shows_number(of->what, v))
-                continue;
-            y->first = larger(y->first, k + 1);
-            y->first_right = i < first ? larger(y->first_right, k - i) : y->first_right;
+            if (shows_number(of->what, v))
+                early[i] = k;
         }
     }
     return true;
@@ -332,7 +355,7 @@ static struct band looked_at(struct measures *m, const struct measure *of,
     const struct steady steady = steady_of(m, of, ps);
     const int64_t c = steady.chunk;
     struct seen seen = { INT64_MAX, INT64_MIN, INFINITY };
-    struct band unknown = BAND_OF_ALL, nothing = BAND_OF_NONE;
+    struct band unknown = BAND_OF_ALL, y = BAND_OF_NONE;
     const int64_t keys = c > 0 ? rates_keys(&of->rates, c) : 0;
     const int64_t reach = looks_as_far(of->at->e, c, keys);
     unknown.costly = c < 0;
@@ -340,23 +363,24 @@ static struct band looked_at(struct measures *m, const struct measure *of,
     if (c < 0 || c > CHUNK_MAX || reach > REACH_MAX)
         return unknown;
     struct reach *at = arena_array(m->arena, struct reach, c);
-    if (!at || !chunk_sees(m, of, ps, c, reach, &seen, at, &unknown.costly)) {
+    int64_t *early = arena_array(m->arena, int64_t, steady.first + 1);
+    if (!at || !early || !chunk_sees(m, of, ps, c, reach, &seen, at, &unknown.costly)) {
         unknown.ragged = !unknown.costly;
         return unknown;
     }
-    if (!first_look(of, ps, steady.first, &nothing, &seen.deep))
+    if (!first_look(of, ps, steady.first, early, &seen.deep))
         return unknown;
-    nothing.deep = seen.deep;
+    y.first = steady.first;
+    y.early = steady.first ? early : NULL;
+    y.deep = seen.deep;
     if (seen.low > seen.high)
-        return nothing;
-    const int64_t right = reaches_settle(at, c, &of->rates, &seen);
-    return (struct band) { .chunk = c,
-                           .at = at,
-                           .left = seen.low <= -CONTEXT_MAX ? BAND_ALL : -seen.low,
-                           .right = seen.high >= CONTEXT_MAX ? BAND_ALL : seen.high - (keys - 1),
-                           .first = seen.low <= -CONTEXT_MAX ? BAND_ALL : nothing.first,
-                           .first_right = larger(nothing.first_right, right),
-                           .deep = seen.deep };
+        return y;
+    reaches_settle(at, c, &of->rates, &seen);
+    y.chunk = c;
+    y.at = at;
+    y.left = seen.low <= -CONTEXT_MAX ? BAND_ALL : -seen.low;
+    y.right = seen.high >= CONTEXT_MAX ? BAND_ALL : seen.high - (keys - 1);
+    return y;
 }
 
 struct band measured_band(struct measures *m, const struct measure *of, const struct positions *ps)

@@ -147,7 +147,7 @@ static void window_set(const struct band *b, struct scores *s)
 {
     const struct key_span at = band_span(b, &s->rates, s->chunk, phase_of(s));
     s->left = larger(at.left, 0);
-    s->right = larger(at.right, b->first ? larger(b->first_right, 0) : 0);
+    s->right = larger(at.right, band_early(b, s->pulse, s->delay));
     s->first = b->first;
 }
 
@@ -385,7 +385,9 @@ static bool shows_within(const struct pulser *p, uint32_t w, const struct band *
     if (s->chunk % b->chunk || b->ragged || phase % r.queries)
         return false;
     const struct key_span at = band_span(b, &r, s->chunk, phase);
-    return at.left <= s->left && at.right <= right_of(s) && b->first <= s->first_keys;
+    return at.left <= s->left &&
+        larger(at.right, band_early(b, s->pulse, s->delay)) <= right_of(s) &&
+        b->first <= s->first_keys;
 }
 
 /* Marks what is hidden behind the node, and hides keys outside the sequence where its operands did

@@ -189,6 +189,31 @@ static uint32_t far_shown(struct gb *b, const struct written *t, const struct at
     return GB(b, "Or", "", seen, far);
 }
 
+/* First frames beside a band or chunks. */
+static uint32_t sinks(struct gb *b, const struct written *t, const struct at *a)
+{
+    const uint32_t three = gb_int(b, 3), near = int_band(b, a->i, a->j, 4),
+                   first = GB(b, "Less", "", a->j, three);
+    const uint32_t chunks =
+        int_band(b, GB(b, "Div", "", a->i, three), GB(b, "Div", "", a->j, three), 1);
+    const uint32_t chunk_or_first = GB(b, "Or", "", chunks, GB(b, "Equal", "", a->j, gb_int(b, 0)));
+    switch (t->mask) {
+    case SINKS_AHEAD: return GB(b, "Or", "", first, near);
+    case SINKS_WHILE:
+        return GB(b, "And", "", int_band(b, a->i, a->j, 20), GB(b, "Or", "", first, near));
+    case SINKS_EARLY:
+        return GB(b, "Or", "", near,
+                  GB(b, "And", "", GB(b, "Less", "", a->i, three),
+                     GB(b, "Less", "", a->j, gb_int(b, 7))));
+    case SINK_CHUNK: return chunk_or_first;
+    case SINK_CHUNK_WHILE: return GB(b, "And", "", chunk_or_first, near);
+    default:
+        return GB(b, "And", "", GB(b, "LessOrEqual", "", a->j, a->i),
+                  GB(b, "Or", "", first,
+                     GB(b, "Less", "", GB(b, "Sub", "", a->i, a->j), gb_int(b, 5))));
+    }
+}
+
 /* True where the key is seen. */
 static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
 {
@@ -253,15 +278,11 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
     case EVERY_3000: return every(b, a, 3000);
     case TWO_REMAINDERS: return GB(b, "And", "", every(b, a, 50), every(b, a, 49));
     case SINKS:
-        return GB(b, "And", "", GB(b, "LessOrEqual", "", a->j, a->i),
-                  GB(b, "Or", "", GB(b, "Less", "", a->j, three),
-                     GB(b, "Less", "", GB(b, "Sub", "", a->i, a->j), gb_int(b, 5))));
     case SINKS_AHEAD:
-        return GB(b, "Or", "", GB(b, "Less", "", a->j, three), int_band(b, a->i, a->j, 4));
-    case SINK_CHUNK: {
-        uint32_t m = int_band(b, GB(b, "Div", "", a->i, three), GB(b, "Div", "", a->j, three), 1);
-        return GB(b, "Or", "", m, GB(b, "Equal", "", a->j, zero));
-    }
+    case SINKS_WHILE:
+    case SINK_CHUNK_WHILE:
+    case SINKS_EARLY:
+    case SINK_CHUNK: return sinks(b, t, a);
     case ALL: return GB(b, "LessOrEqual", "", a->j, a->i);
     default: return narrow(b, t, a);
     }

@@ -40,12 +40,15 @@ struct written {
         PRODUCTS_I32,
         LENGTHS_OF_128,
         LENGTHS_EVEN,
-        SINKS,       /* the first frames beside those of a window */
-        SINK_CHUNK,  /* the first frame, and chunks */
-        SINKS_AHEAD, /* the first frames, also those behind the query */
-        SINKS_FAR,   /* the first frames, whose queries also see a frame 2100 behind */
-        SINKS_SLOPE, /* and those that see the frame of 5000 times their place */
-        ROOT_3000,   /* (j - i)^2 is 3000 (j - i) */
+        SINKS,            /* the first frames beside those of a window */
+        SINK_CHUNK,       /* the first frame, and chunks */
+        SINKS_AHEAD,      /* the first frames, also those behind the query */
+        SINKS_FAR,        /* the first frames, whose queries also see a frame 2100 behind */
+        SINKS_SLOPE,      /* and those that see the frame of 5000 times their place */
+        SINKS_WHILE,      /* the first frames, up to 20 before the query */
+        SINK_CHUNK_WHILE, /* the first frame and chunks, up to 4 before the query */
+        SINKS_EARLY,      /* a band, of which the first queries alone see more */
+        ROOT_3000,        /* (j - i)^2 is 3000 (j - i) */
         ALL
     } mask;
     enum {
