@@ -24,14 +24,15 @@ static int attr_type(const Onnxpb__Attribute *pb)
 {
     if (pb->has_type && pb->type)
         return pb->type;
-    return pb->has_f    ? AT_FLOAT
-        : pb->has_i     ? AT_INT
-        : pb->has_s     ? AT_STRING
-        : pb->t         ? AT_TENSOR
-        : pb->g         ? AT_GRAPH
-        : pb->n_floats  ? AT_FLOATS
-        : pb->n_strings ? AT_STRINGS
-                        : AT_INTS;
+    return pb->has_f        ? AT_FLOAT
+        : pb->has_i         ? AT_INT
+        : pb->has_s         ? AT_STRING
+        : pb->t             ? AT_TENSOR
+        : pb->sparse_tensor ? AT_SPARSE
+        : pb->g             ? AT_GRAPH
+        : pb->n_floats      ? AT_FLOATS
+        : pb->n_strings     ? AT_STRINGS
+                            : AT_INTS;
 }
 
 static rill_status attr_strings(const struct reader *r, const ProtobufCBinaryData *s, size_t n,
@@ -65,9 +66,11 @@ static rill_status attr_tensor(struct reader *r, const char *node, const Onnxpb_
     const char *what = arena_printf(r->arena, "node '%.80s', attribute '%.60s'", node, ret->name);
     if (!what)
         return no_memory(r);
+    ret->kind = ATTR_TENSOR;
+    if (attr_type(pb) == AT_SPARSE && pb->sparse_tensor)
+        return onnx_sparse(r, pb->sparse_tensor, what, &ret->tensor);
     if (!pb->t)
         return err_set(r->err, RILL_MALFORMED, "%s: holds no tensor", what);
-    ret->kind = ATTR_TENSOR;
     return onnx_tensor(r, pb->t, what, &ret->tensor);
 }
 
@@ -94,6 +97,7 @@ rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribut
     case AT_STRINGS: return attr_strings(r, pb->strings, pb->n_strings, ret);
     case AT_FLOATS: ret->kind = ATTR_FLOATS; return attr_lists(r, pb, ret);
     case AT_INTS: ret->kind = ATTR_INTS; return attr_lists(r, pb, ret);
+    case AT_SPARSE:
     case AT_TENSOR: return attr_tensor(r, node, pb, ret);
     default:
         return err_set(

@@ -20,7 +20,7 @@ static const struct attr_row {
     { up_col2im, "I:dilations I:pads I:strides" },
     { up_concat_from_sequence, "i:axis i:new_axis" },
     { up_constant,
-      "t:value f:value_float F:value_floats i:value_int I:value_ints s:value_string "
+      "t:sparse_value t:value f:value_float F:value_floats i:value_int I:value_ints s:value_string "
       "S:value_strings" },
     { up_cross_entropy, "i:ignore_index s:reduction" },
     { up_dropout, "i:is_test f:ratio i:seed" },
@@ -50,7 +50,9 @@ static const struct attr_row {
       "s:activation F:activation_params s:auto_pad I:dilations i:group I:kernel_shape I:pads "
       "I:strides" },
     { up_nchwc_upsample, "s:coordinate_transformation_mode s:mode I:scales" },
-    { up_nhwc_conv, "s:auto_pad I:dilations i:group I:kernel_shape I:pads I:strides" },
+    { up_nhwc_conv,
+      "s:activation F:activation_params s:auto_pad I:dilations i:group I:kernel_shape I:pads "
+      "I:strides" },
     { up_nhwc_max_pool, "s:auto_pad i:ceil_mode I:dilations I:kernel_shape I:pads I:strides" },
     { up_nll_loss, "i:ignore_index s:reduction" },
     { up_packed_attention,

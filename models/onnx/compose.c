@@ -30,10 +30,10 @@ static rill_status constant_value(struct conversion *l, const struct attr *a,
 rill_status up_constant(struct conversion *l)
 {
     const struct tensor *t = NULL;
-    if (l->n_attr != 1 || strncmp(l->attr[0].name, "value", 5) || l->n_out != 1 || l->n_in != 0)
+    if (l->n_attr != 1 || l->n_out != 1 || l->n_in != 0)
         return convert_fail(l, RILL_MALFORMED,
-                            "takes no inputs and one attribute: value, value_int(s) or "
-                            "value_float(s)");
+                            "takes no inputs and one attribute: value, sparse_value, value_int(s) "
+                            "or value_float(s)");
     TRY(constant_value(l, &l->attr[0], &t));
     fact_of_tensor(&l->scope->g->wires[l->out[0]].fact, l->r->dims, t);
     l->engine = NULL;

@@ -85,25 +85,47 @@ rill_status up_cast_like(struct conversion *l)
 
 /* ---- scales ---- */
 
+/* Ones, as many as x has axes from first to end - 1. */
+static uint32_t ones(struct emitter *e, uint32_t x, int first, int end)
+{
+    uint32_t none = emit(e, "Mul", emit_sizes(e, x, first, end), emit_int(e, 0));
+    return emit(e, "Add", none, emit_int(e, 1));
+}
+
+/* Of an input whose number of axes is known when it is typed: -1 along the axis, 1 else. */
+static uint32_t shape_later(struct emitter *e, int axis)
+{
+    const uint32_t x = e->l->in[0], along = emit_list(e, -1);
+    const int least = axis < 0 ? -axis : axis + 1;
+    uint32_t rank = emit(e, "Shape", emit_sizes(e, x, 0, RANK_MAX));
+    uint32_t off = emit(e, "Max", emit(e, "Sub", emit_int(e, least), rank), emit_int(e, 0));
+    uint32_t held = emit_held(e, off, "its axis is none of the input's");
+    uint32_t after = ones(e, x, axis == -1 ? RANK_MAX : axis + 1, RANK_MAX);
+    uint32_t shape = emit_joined(e, ones(e, x, 0, axis), along, after);
+    return emit(e, "Add", shape, held);
+}
+
 /* The scale at input 1 beside x at input 0. */
 static uint32_t scale_beside(struct emitter *e)
 {
     struct conversion *l = e->l;
     const int rank = convert_rank(l, 0), scales = convert_rank(l, 1);
+    const int64_t axis = convert_int(l, "axis", 1);
     int64_t shape[RANK_MAX];
-    const int at =
-        rank > 0 && rank <= RANK_MAX ? axis_normalise(convert_int(l, "axis", 1), rank) : -1;
+    const int at = rank > 0 && rank <= RANK_MAX ? axis_normalise(axis, rank) : -1;
     if (scales == 0)
         return l->in[1];
-    if (e->status == RILL_OK && (scales != 1 || (at < 0 && rank != 1)))
+    if (e->status == RILL_OK &&
+        (scales > 1 || axis < -RANK_MAX || axis >= RANK_MAX || (rank >= 0 && at < 0 && rank != 1)))
         e->status =
             convert_fail(l, RILL_UNSUPPORTED,
                          "of floats of 8 bits one scale, or a list of them along an axis of "
-                         "an input of known rank, is supported");
+                         "the input, is supported");
+    if (rank < 0)
+        return emit(e, "Reshape", l->in[1], shape_later(e, (int) axis));
     for (int i = 0; i < rank && i < RANK_MAX; i++)
         shape[i] = i == at || rank == 1 ? -1 : 1;
-    return e->status == RILL_OK ? emit(e, "Reshape", l->in[1], emit_ints(e, shape, (unsigned) rank))
-                                : WIRE_NONE;
+    return emit(e, "Reshape", l->in[1], emit_ints(e, shape, (unsigned) rank));
 }
 
 static rill_status zero_is_none(const struct conversion *l)

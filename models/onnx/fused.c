@@ -214,10 +214,8 @@ static const struct activation {
     { "HardSwish", { "", "" } },  { "Gelu", { "", "" } },
 };
 
-/* x through the activation that the node names; none: x. number: its parameters, as the file has
- * them. */
-static rill_status activated(struct conversion *l, const char *name, const float *number,
-                             unsigned n_number, uint32_t x, uint32_t *ret)
+rill_status activated(struct conversion *l, const char *name, const float *number,
+                      unsigned n_number, uint32_t x, uint32_t *ret)
 {
     const struct activation *a = NULL;
     struct emitter e = { l, RILL_OK };
@@ -242,22 +240,28 @@ static rill_status activated(struct conversion *l, const char *name, const float
     return e.status;
 }
 
-/* Input 3 is added before the activation. */
-rill_status up_fused_conv(struct conversion *l)
+void conv_activation_take(struct conversion *l, struct conv_activation *ret)
 {
     const struct attr *numbers = convert_attr(l, "activation_params");
     const bool has = numbers && numbers->kind == ATTR_FLOATS;
-    const float *number = has ? numbers->floats.v : NULL;
-    const unsigned n_number = has ? (unsigned) numbers->floats.n : 0;
-    const char *name = convert_text(l, "activation", "");
-    uint32_t y = WIRE_NONE;
-    TRY(convert_inputs_check(l, 2, 4, 0x3));
+    *ret = (struct conv_activation) { .name = convert_text(l, "activation", ""),
+                                      .number = has ? numbers->floats.v : NULL,
+                                      .n_number = has ? (unsigned) numbers->floats.n : 0 };
     convert_attr_drop(l, "activation_params");
     convert_attr_drop(l, "activation");
+}
+
+/* Input 3 is added before the activation. */
+rill_status up_fused_conv(struct conversion *l)
+{
+    struct conv_activation a;
+    uint32_t y = WIRE_NONE;
+    TRY(convert_inputs_check(l, 2, 4, 0x3));
+    conv_activation_take(l, &a);
     TRY(convert_emit(l, "Conv", l->attr, l->n_attr, l->in, l->n_in < 3 ? l->n_in : 3, &y, 1));
     if (convert_has(l, 3))
         TRY(convert_binary(l, "Add", y, l->in[3], &y));
-    TRY(activated(l, name, number, n_number, y, &y));
+    TRY(activated(l, a.name, a.number, a.n_number, y, &y));
     return convert_finish(l, y);
 }
 

@@ -120,6 +120,9 @@ rill_status functions_leave(struct reader *r, struct arena *a, Onnxpb__Model *m)
 rill_status onnx_tensor(struct reader *r, const Onnxpb__Tensor *t, const char *what,
                         const struct tensor **ret);
 rill_status onnx_dtype(const struct reader *r, int64_t code, const char *what, enum dtype *ret);
+/* sparse.c: the same with zeros between its values. */
+rill_status onnx_sparse(struct reader *r, const Onnxpb__SparseTensor *s, const char *what,
+                        const struct tensor **ret);
 /* Opens the file that holds t's n bytes, checks that it does, and reads them if data is not
  * NULL. */
 rill_status external_read(const struct reader *r, const Onnxpb__Tensor *t, const char *what,
@@ -353,6 +356,19 @@ rill_status float8_tensor(struct reader *r, const struct tensor *bytes, int64_t 
 /* code: any; those of 8 bits are remembered. */
 rill_status scope_float8_set(struct scope *s, const char *name, int64_t code);
 
+/* ---- fused.c: activations that are an attribute of what comes before ---- */
+
+/* x through the activation of that name; "": x. number: its parameters, as the file has them. */
+rill_status activated(struct conversion *l, const char *name, const float *number,
+                      unsigned n_number, uint32_t x, uint32_t *ret);
+/* What a convolution says of its own, which is dropped of the node. */
+struct conv_activation {
+    const char *name;
+    const float *number;
+    unsigned n_number;
+};
+void conv_activation_take(struct conversion *l, struct conv_activation *ret);
+
 /* ---- qparams.c: what is wrong of a quantised op's inputs is refused; absent ones are fine ---- */
 
 /* What numbers a parameter has: one for all, or what is said here. */
@@ -437,6 +453,9 @@ rill_status convert_finish(struct conversion *l, uint32_t w);
     X(bias_gelu) X(embed_layer_norm) X(fast_gelu) X(fused_conv) X(fused_gemm) X(quick_gelu) X(scaled_silu)     \
     X(simplified_norm) X(skip_layer_norm) X(skip_rms_norm) X(vendor_range)
 /* nchwc.c */
+/* Refuses a convolution, channels last, that was made of one of channels in blocks: its weights lie
+ * in their order, turned around. */
+rill_status nchwc_origin_refuse(const struct conversion *l);
 #define UPGRADE_BLOCKED(X) X(nchwc_conv) X(nchwc_upsample) X(reorder_input) X(reorder_output)
 /* loss.c */
 #define UPGRADE_LOSSES(X) X(cross_entropy) X(nll_loss)

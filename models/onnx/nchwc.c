@@ -89,6 +89,19 @@ static int said(const Onnxpb__Model *m)
     return 0;
 }
 
+rill_status nchwc_origin_refuse(const struct conversion *l)
+{
+    const struct outline *o = l->scope->from;
+    for (uint32_t i = 0; i < o->n_nodes; i++)
+        if (is_blocked(&o->nodes[i]))
+            return convert_fail(l, RILL_UNSUPPORTED,
+                                "the file has channels in blocks, too (node '%.80s'): such weights "
+                                "were turned around as if they had none; optimise without the "
+                                "levels 'layout' and 'all'",
+                                o->nodes[i].name);
+    return RILL_OK;
+}
+
 static rill_status block_find(struct conversion *l, int *ret)
 {
     const struct outline *o = l->scope->from;

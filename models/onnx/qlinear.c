@@ -205,8 +205,11 @@ rill_status up_vendor_qlinear_conv(struct conversion *l)
 rill_status up_nhwc_conv(struct conversion *l)
 {
     uint32_t in[3] = { WIRE_NONE, WIRE_NONE, WIRE_NONE }, y = WIRE_NONE;
+    struct conv_activation a;
     TRY(convert_inputs_check(l, 2, 3, INPUT(0) | INPUT(1)));
     const int rank = fact_at(l, l->in[1])->rank;
+    conv_activation_take(l, &a);
+    TRY(nchwc_origin_refuse(l));
     if (rank < 3 || rank > RANK_MAX)
         return convert_fail(l, RILL_UNSUPPORTED,
                             "input 1, the weights, does not say how many axes there are; make them "
@@ -215,6 +218,7 @@ rill_status up_nhwc_conv(struct conversion *l)
     TRY(channels_move(l, l->in[1], rank, true, &in[1]));
     in[2] = convert_has(l, 2) ? l->in[2] : WIRE_NONE;
     TRY(convert_emit(l, "Conv", l->attr, l->n_attr, in, in[2] == WIRE_NONE ? 2 : 3, &y, 1));
+    TRY(activated(l, a.name, a.number, a.n_number, y, &y));
     l->engine = NULL;
     return channels_move(l, y, rank, false, l->out);
 }

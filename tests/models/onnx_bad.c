@@ -250,6 +250,45 @@ static void test_tensors(void)
     expect_graph("strings that nothing reads", g, RILL_OK, "");
 }
 
+/* A Constant of two values at those places of [2,3] or, where it is given, of `of`. */
+static struct pb make_sparse(const int64_t *places, size_t n, int64_t of)
+{
+    enum { VALUES = 1, INDICES = 2, SPARSE_DIMS = 3, ATTR_SPARSE = 22 };
+    struct pb s = { 0 }, a = { 0 };
+    pb_message(&s, VALUES, make_raw("v", 1, DIMS(2), six, 8));
+    pb_message(&s, INDICES, make_raw("i", 7, DIMS((int64_t) n), places, n * sizeof *places));
+    pb_int(&s, SPARSE_DIMS, of ? of : 2);
+    pb_int(&s, SPARSE_DIMS, of ? of : 3);
+    pb_text(&a, ATTR_NAME_, "sparse_value");
+    pb_message(&a, ATTR_SPARSE, s);
+    pb_int(&a, ATTR_TYPE_, 11);
+    struct pb node = make_node("Constant", "", "y");
+    pb_message(&node, NODE_ATTR, a);
+    return node;
+}
+
+static void test_sparse(void)
+{
+    static const struct {
+        const char *name;
+        int64_t place[3], of;
+        size_t n;
+        rill_status want;
+        const char *words;
+    } list[] = {
+        { "sparse", { 0, 5 }, 0, 2, RILL_OK, "" },
+        { "sparse, past the end", { 0, 6 }, 0, 2, RILL_MALFORMED, "index 6 of value 1" },
+        { "sparse, in front", { -1, 5 }, 0, 2, RILL_MALFORMED, "index -1 of value 0" },
+        { "sparse, twice", { 4, 4 }, 0, 2, RILL_MALFORMED, "do not ascend at value 1" },
+        { "sparse, too many places", { 0, 1, 2 }, 0, 3, RILL_MALFORMED, "each of its 2 values" },
+        { "sparse, too large", { 0, 1 }, 1 << 20, 2, RILL_LIMIT, "more than 268435456 bytes" },
+        { "sparse, of -3", { 0, 1 }, -3, 2, RILL_MALFORMED, "is -3; it is at least 1" },
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        expect_graph(list[i].name, graph_with(make_sparse(list[i].place, list[i].n, list[i].of)),
+                     list[i].want, list[i].words);
+}
+
 /* ---- graphs ---- */
 
 static void test_graphs(void)
@@ -729,6 +768,7 @@ int main(void)
     test_truncated(good_model(), 1, "small model");
     test_limits();
     test_tensors();
+    test_sparse();
     test_graphs();
     test_input_types();
     test_nodes();

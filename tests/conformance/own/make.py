@@ -874,14 +874,16 @@ def vendor_last_conv():
     def net(last):
         c = Case("vendor_last_conv", 17)
         y = c.numbers("x", [1, "S", 8, 4], 1, 6, 8, 4)
-        for kernel, group, bias, attrs in ((3, 1, True, {"pads": [1, 1, 1, 1]}), (1, 2, False, {}), (3, 3, True, {"strides": [1, 2], "dilations": [1, 2]})):
+        act = dict(activation="LeakyRelu", activation_params=[.1])
+        for kernel, group, bias, attrs in ((3, 1, True, {"pads": [1, 1, 1, 1]}), (1, 2, False, act), (3, 3, True, {"strides": [1, 2], "dilations": [1, 2]})):
             inner, outer = (4, 6) if group < 3 and kernel > 1 else (6, 6)
             w = c.random.standard_normal((outer, inner // group, kernel, kernel))
             b = [c.const(c.random.standard_normal(outer), "f4")] if bias else []
             if last:
                 y = vendor(c, "NhwcConv", y, c.const(w.transpose(0, 2, 3, 1), "f4"), *b, group=group, kernel_shape=[kernel] * 2, **attrs)
             else:
-                y = c.op("Conv", c.op("Transpose", y, perm=[0, 3, 1, 2]), c.const(w, "f4"), *b, group=group, **attrs)
+                y = c.op("Conv", c.op("Transpose", y, perm=[0, 3, 1, 2]), c.const(w, "f4"), *b, group=group, **(attrs if attrs is not act else {}))
+                y = c.op("LeakyRelu", y, alpha=.1) if attrs is act else y
                 y = c.op("Transpose", y, perm=[0, 2, 3, 1])
         c.output(y)
         return c
@@ -1364,6 +1366,29 @@ def float8():
         c.output(c.op("DequantizeLinear", bytes_, c.const([.5, 2., 3., 4.], "f4")))
         c.output(c.op("Cast", bytes_, to=T.FLOAT16))
     c.save(run_reference)
+
+
+def float8_axes():
+    """Scales along each axis of what a node gave, whose rank no value_info says."""
+    c = Case("float8_axes", 21)
+    x = c.op("Relu", c.numbers("x", [1, "S", 4], 1, 5, 4))
+    for axis, n in (-1, 4), (0, 1), (2, 4):
+        s = c.const(c.random.uniform(.01, .2, n), "f4")
+        q = c.op("QuantizeLinear", x, s, axis=axis, output_dtype=T.FLOAT8E4M3FN)
+        c.output(c.op("DequantizeLinear", q, s, axis=axis))
+    c.save(run_reference)
+
+
+def constant_sparse():
+    """Constants of few values: places in the order of memory, and by axes; of no value."""
+    c = Case("constant_sparse", 17)
+    x = c.numbers("x", [4, 3])
+    for values, places in ([1., -2.], [1, 10]), ([3., 4., 5.], [[0, 2], [1, 0], [3, 2]]), ([], []):
+        few = helper.make_sparse_tensor(numpy_helper.from_array(np.float32(values), "v"),
+                                        numpy_helper.from_array(np.array(places, "i8"), "at"), [4, 3])
+        x = c.op("Add", x, c.op("Constant", sparse_value=few))
+    c.output(x)
+    c.save(lambda _, data: [dict(data)["x"] + np.float32([[0, 1, 3], [4, 0, 0], [0, 0, 0], [0, -2, 5]])])
 
 
 # ---- places ----
@@ -1932,7 +1957,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, ports_again, ports_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_prompt, vendor_part, vendor_masks, vendor_packs, vendor_fused, vendor_contrib, vendor_last_conv, scatter_cache, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
-         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, col2im_late, col2im_computed, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, loop_sliced, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, batch_open, sizes_declared, resize_10, resize_aspect, vendor_bias, pool_10("pool_18", 18), pool_10("pool_19", 19),
+         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, float8_axes, constant_sparse, grid_sample, col2im, col2im_late, col2im_computed, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, loop_sliced, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, batch_open, sizes_declared, resize_10, resize_aspect, vendor_bias, pool_10("pool_18", 18), pool_10("pool_19", 19),
          functions_nested, functions_opsets, functions_bodies, denormals]
 
 if __name__ == "__main__":
