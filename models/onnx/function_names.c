@@ -49,6 +49,12 @@ static const char *name_fresh(struct functions *u, const char *base)
     }
 }
 
+ProtobufCBinaryData name_of_text(const struct functions *u, const char *text)
+{
+    const char *bytes = strchr(text, '\\') ? onnx_name_bytes(u->arena, text) : text;
+    return (ProtobufCBinaryData) { bytes ? strlen(bytes) : 0, (uint8_t *) (uintptr_t) bytes };
+}
+
 static rill_status value_add(struct functions *u, struct names *s, const char *name,
                              struct function_value v)
 {
@@ -78,11 +84,10 @@ rill_status names_define(struct functions *u, const struct call *c, struct names
                        c->name, c->of->text, text);
     const char *base = text ? arena_printf(u->arena, "%s/%s", c->name, text) : NULL;
     const char *fresh = base ? name_fresh(u, base) : NULL;
-    char *bytes = fresh ? onnx_name_bytes(u->arena, fresh) : NULL;
-    if (!bytes)
-        return functions_no_room(u);
-    struct function_value v = { { strlen(bytes), (uint8_t *) bytes }, VALUE_MADE };
-    return value_add(u, s, text, v);
+    struct function_value v = { .state = VALUE_MADE };
+    if (fresh)
+        v.name = name_of_text(u, fresh);
+    return v.name.data ? value_add(u, s, text, v) : functions_no_room(u);
 }
 
 rill_status names_of_graph(struct functions *u, const struct call *c, const Onnxpb__Graph *g,

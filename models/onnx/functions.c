@@ -333,10 +333,9 @@ static const char *node_text(struct arena *a, const Onnxpb__Node *n)
 static rill_status node_rename(struct functions *u, const struct place *at, const char *text,
                                Onnxpb__Node *n)
 {
-    char *bytes = onnx_name_bytes(u->arena, text);
-    if (!bytes)
+    n->name = name_of_text(u, text);
+    if (!n->name.data)
         return functions_no_room(u);
-    n->name = (ProtobufCBinaryData) { strlen(bytes), (uint8_t *) bytes };
     TRY(names_copy(u, at, text, &n->input, n->n_input));
     TRY(names_copy(u, at, text, &n->output, n->n_output));
     while (n->n_input && !n->input[n->n_input - 1].len)

@@ -64,6 +64,9 @@ rill_status functions_no_room(const struct functions *u);
 
 /* ---- function_names.c ---- */
 
+/* The name that is read as this text; data is NULL where there is no memory. */
+ProtobufCBinaryData name_of_text(const struct functions *u, const char *text);
+
 /* Takes all value names of the model itself. */
 rill_status names_take(struct functions *u, const Onnxpb__Graph *g);
 /* The inputs and outputs of the function have the names that the call gives. */

@@ -46,6 +46,10 @@ quantized cells "^  y  *14.2$" --bits 4 --block 16
 quantized old "^  y  *22.5$" --bits 4 --block 16
 expect 3 "GroupNormalization cannot be brought from opset 18 to 21" "$rill" quantize "$nets/changed.onnx" "$dir/none.onnx" --bits 4
 quantized elsewhere "tensors of other files are in it"
+quantized called "^  MatMul  *two/product  *64  *45.9  weights$" # by functions of the file
+good "functions are written out" sh -c "! grep -q layer '$dir/out.onnx'"
+expect 3 "'one/b': op 'Softmax' is of opset 12, as function 'layer' of domain 'own' says" "$rill" quantize "$nets/called_old.onnx" "$dir/none.onnx"
+expect 3 "has no weights to quantise" "$rill" quantize "$nets/vendor.onnx" "$dir/none.onnx"
 mkdir "$dir/alone"
 mv "$dir/out.onnx" "$dir/alone"
 good "it needs no other file" "$rill" inspect "$dir/alone/out.onnx"

@@ -175,3 +175,20 @@ save("pipe/net", [
 ], [vi("x", [1, 1, 32]), vi("h", [1, 1, 16])], [vi("y", [1, 32]), vi("hn", [1, 1, 16])], [
     init("W", f32((1, 48, 32))), init("R", f32((1, 48, 16)) / 4), init("w", f32((16, 32))),
     init("axis", np.array([0], np.int64))])
+
+
+def functions(name, opset):
+    """Two calls of a function, whose nodes are of this opset."""
+    f = h.make_function("own", "layer", ["a", "k"], ["b"], [h.make_node("MatMul", ["a", "k"], ["t"], name="product"),
+                        h.make_node("Softmax", ["t"], ["b"])], [h.make_opsetid("", opset)])
+    g = h.make_graph([h.make_node("layer", ["x", "w"], ["t"], domain="own", name="one"), h.make_node("layer", ["t", "w"], ["y"], domain="own", name="two")],
+                     name, [vi("x", [1, 8])], [vi("y", [1, 8])], [init("w", f32((8, 8)))])
+    m = h.make_model(g, opset_imports=[h.make_opsetid("", 18), h.make_opsetid("own", 1)], ir_version=8, functions=[f])
+    onnx.save(m, os.path.join(HERE, name + ".onnx"))
+
+
+functions("called", 13)
+functions("called_old", 12)  # Softmax is another op there
+# Of no opset of the standard's.
+g = h.make_graph([h.make_node("BiasGelu", ["x", "w"], ["y"], domain="com.microsoft")], "vendor", [vi("x", [1, 8])], [vi("y", [1, 8])], [init("w", f32(8))])
+onnx.save(h.make_model(g, opset_imports=[h.make_opsetid("com.microsoft", 1)], ir_version=8), os.path.join(HERE, "vendor.onnx"))
