@@ -4,7 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define CALLS_DEEP 64 /* functions within functions */
+#define CALLS_DEEP 64  /* functions within functions */
+#define ATTRS_MAX 1024 /* of a call, and of what a function says of them */
 
 /* Nodes of a graph, as they come. */
 struct written {
@@ -113,6 +114,9 @@ static rill_status call_check(const struct functions *u, const struct call *c)
         return err_set(u->r->err, RILL_MALFORMED,
                        "node '%.80s' has %zu inputs and %zu outputs, %s has %zu and %zu", c->name,
                        c->node->n_input, c->node->n_output, c->of->text, f->n_input, f->n_output);
+    if (c->node->n_attribute > ATTRS_MAX || f->n_attribute_proto > ATTRS_MAX)
+        return err_set(u->r->err, RILL_LIMIT, "node '%.80s', %s: more than %d attributes", c->name,
+                       c->of->text, ATTRS_MAX);
     if (c->of->version.opset < ONNX_OPSET_MIN)
         return err_set(u->r->err, RILL_UNSUPPORTED,
                        "node '%.80s': %s is of opset %" PRId64 "; opsets %d to %d are read",

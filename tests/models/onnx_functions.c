@@ -238,6 +238,12 @@ static void test_attributes(void)
     pb_text(&a, ATTR_REF_, "slope");
     pb_message(&n, NODE_ATTR, a);
     expect_refused("a reference in no function", model_of(n), "and the node is in none");
+    n = node_call("f", "x", "y");
+    for (int i = 0; i < 2000; i++)
+        pb_message(&n, NODE_ATTR, make_int_attr("a", i));
+    expect_refused("attributes without an end",
+                   model_with(n, function_of("f", "a", "b", make_node("Neg", "a", "b"))),
+                   "more than 1024 attributes");
 }
 
 /* ---- without an end, or with none that anybody sees ---- */
