@@ -464,6 +464,14 @@ static rill_status lengths_refuse(const struct pulser *p, const struct node *n, 
                        "%s = %lld on: --assert \"%s >= %lld\" leaves shorter ones out",
                        x, y, dim_name(p->symbol), (long long) from, dim_name(p->symbol),
                        (long long) from);
+    const int64_t of = lengths_even_of(p, a, b);
+    const char *t = dim_name(p->symbol);
+    if (of)
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: its inputs have %s and %s frames, which are as many where "
+                       "%s is a multiple of %lld: --assert \"%s == %lld*(%s/%lld)\" leaves other "
+                       "lengths out",
+                       x, y, t, (long long) of, t, (long long) of, t, (long long) of);
     return op_fail(p->err, RILL_UNSUPPORTED, n,
                    "cannot stream: its inputs have %s and %s frames, which fit each other for "
                    "single lengths only; slice or pad them to the same number",

@@ -28,6 +28,9 @@ bool lengths_range(const struct pulser *p, const struct dim *d, int64_t *ret_lea
  * evenly. 0: none is known. */
 int64_t lengths_even_from(const struct pulser *p, const struct dim *a, const struct dim *b);
 
+/* The least number from 2 on at whose multiples a and b are the same; 0: none is known. */
+int64_t lengths_even_of(const struct pulser *p, const struct dim *a, const struct dim *b);
+
 /* Whether it is less than 0 for a length that is allowed, or that is not known. */
 bool lengths_negative(const struct pulser *p, const struct dim *d);
 #endif

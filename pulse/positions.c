@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "pulse/positions.h"
+#include "pulse/position_tables.h"
 #include "engine/ops/attrs.h"
 #include "pulse/exact.h"
 #include "pulse/within.h"
@@ -239,35 +239,11 @@ static struct position transposed(const struct walk *w, const struct node *n)
 
 /* ---- nodes ---- */
 
-/* The expression of a table of integers that grows evenly along each axis; NULL of any other. */
-static const struct dim *even_table(const struct walk *w, const struct tensor *v)
-{
-    int64_t stride[RANK_MAX], step[RANK_MAX], first;
-    if (tensor_count(v) == 0 || !dtype_is_int(v->type))
-        return NULL;
-    tensor_strides(v, stride);
-    const struct dim *e = dim_int(w->ps->dims, first = tensor_get_i64(v, v->data, 0));
-    for (int k = 0; k < v->rank; k++) {
-        step[k] = v->dim[k] > 1 ? tensor_get_i64(v, v->data, stride[k]) - first : 0;
-        if (step[k] > INT32_MAX || step[k] < -INT32_MAX)
-            return NULL;
-        e = dim_add(w->ps->dims, e, dim_mul_int(w->ps->dims, w->ps->axis[k], step[k]));
-    }
-    for (int64_t i = 0; i < tensor_count(v); i++) {
-        int64_t want = first;
-        for (int k = 0; k < v->rank; k++)
-            want += step[k] * (i / stride[k] % v->dim[k]);
-        if (tensor_get_i64(v, v->data, i) != want)
-            return NULL;
-    }
-    return e;
-}
-
 static struct position constant(const struct walk *w, const struct tensor *v)
 {
     struct position y = { 0 };
     if (tensor_count(v) != 1)
-        return (struct position) { .e = even_table(w, v) };
+        return table_position(w->ps, v);
     if (dtype_is_float(v->type))
         return (struct position) { dim_int(w->ps->dims, 1), true, tensor_get_f64(v, v->data, 0),
                                    tensor_get_f64(v, v->data, 0), 1 };
@@ -554,6 +530,24 @@ static struct position absolute(const struct walk *w, const struct position *x)
         : (struct position) { .e = dim_max(w->ps->dims, x->e, negative), .parts = x->parts };
 }
 
+/* Of 1 and of 0, which no kernel rounds. */
+static struct position logarithm(const struct position *x)
+{
+    const bool exact = x->pair && (x->one == 0 || x->one == 1) && (x->zero == 0 || x->zero == 1);
+    return exact ? (struct position) { x->e, true, x->one == 1 ? 0 : -INFINITY,
+                                       x->zero == 1 ? 0 : -INFINITY, 1 }
+                 : (struct position) { 0 };
+}
+
+/* Whole numbers, squared. */
+static struct position squared(const struct walk *w, const struct node *n)
+{
+    const struct position x = w->ps->of[n->in[0]], by = as_whole(w, w->ps->of[n->in[1]]);
+    if (x.pair || has_parts(&x) || !by.e || has_parts(&by) || !dim_is(by.e, 2))
+        return (struct position) { 0 };
+    return (struct position) { .e = dim_mul(w->ps->dims, x.e, x.e) };
+}
+
 static struct position rounded(const struct walk *w, const struct node *n)
 {
     struct position y = w->ps->of[n->in[0]];
@@ -623,6 +617,8 @@ static struct position node_position(const struct walk *w, const struct node *n)
     case OP_CEIL:
     case OP_ROUND: return floored(w, n);
     case OP_CLIP: return clipped(w, n);
+    case OP_LOG: return logarithm(&w->ps->of[n->in[0]]);
+    case OP_POW: return squared(w, n);
     case OP_SLICE: return sliced(w, n, rank);
     case OP_GATHER: return gathered(w, n);
     case OP_FLATTEN: return reshaped(w, n);

@@ -189,6 +189,33 @@ static uint32_t far_shown(struct gb *b, const struct written *t, const struct at
     return GB(b, "Or", "", seen, far);
 }
 
+enum { SIDE = 60 };
+
+/* Constants, cut to the length. */
+static uint32_t tables(struct gb *b, const struct written *t, const struct at *a)
+{
+    const int64_t dim[] = { SIDE, SIDE }, chunk = t->mask == TABLE_BAND ? 1 : 3;
+    const uint32_t length = GB(b, "Unsqueeze", "", a->length, gb_ints(b, 0));
+    int64_t number[SIDE];
+    unsigned char seen[SIDE * SIDE];
+    for (int64_t i = 0; i < SIDE; i++) {
+        number[i] = i / 3;
+        for (int64_t j = 0; j < SIDE; j++) {
+            const int64_t far = i / chunk - j / chunk;
+            seen[i * SIDE + j] = far >= 0 && far <= (t->mask == TABLE_BAND ? 4 : 1);
+        }
+    }
+    if (t->mask == TABLE_ALMOST)
+        seen[7 * SIDE + 5] ^= 1;
+    if (t->mask != NUMBERS)
+        return GB(b, "Slice", "", gb_const(b, DTYPE_BOOL, 2, dim, seen), gb_ints(b, 0, 0),
+                  GB(b, "Concat", "axis=0", length, length), gb_ints(b, 0, 1));
+    const uint32_t of = GB(b, "Slice", "", gb_const(b, DTYPE_I64, 1, dim, number), gb_ints(b, 0),
+                           length, gb_ints(b, 0));
+    return int_band(b, GB(b, "Unsqueeze", "", of, gb_ints(b, 1)),
+                    GB(b, "Unsqueeze", "", of, gb_ints(b, 0)), 1);
+}
+
 /* First frames beside a band or chunks. */
 static uint32_t sinks(struct gb *b, const struct written *t, const struct at *a)
 {
@@ -277,6 +304,14 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
     case ROOT_3000: return far_shown(b, t, a);
     case EVERY_3000: return every(b, a, 3000);
     case TWO_REMAINDERS: return GB(b, "And", "", every(b, a, 50), every(b, a, 49));
+    case SQUARES: {
+        const uint32_t d = GB(b, "Sub", "", a->i, a->j);
+        return GB(b, "LessOrEqual", "", GB(b, "Pow", "", d, gb_int(b, 2)), gb_int(b, 9));
+    }
+    case TABLE_BAND:
+    case TABLE_CHUNKS:
+    case TABLE_ALMOST:
+    case NUMBERS: return tables(b, t, a);
     case SINKS:
     case SINKS_AHEAD:
     case SINKS_WHILE:
@@ -417,6 +452,7 @@ static uint32_t weighed(struct gb *b, const struct written *t, uint32_t s, uint3
     uint32_t number = GB(b, "Cast", "to=1", m);
     switch (t->laid) {
     case ADD: return softmax(b, GB(b, "Add", "", s, GB(b, "Where", "", m, zero, never)));
+    case LOGGED: return softmax(b, GB(b, "Add", "", s, GB(b, "Log", "", number)));
     case INVERTED:
     case INVERTED_LEAST:
         number = GB(b, "Sub", "", gb_scalar(b, 1), number);

@@ -49,11 +49,17 @@ struct written {
         SINK_CHUNK_WHILE, /* the first frame and chunks, up to 4 before the query */
         SINKS_EARLY,      /* a band, of which the first queries alone see more */
         ROOT_3000,        /* (j - i)^2 is 3000 (j - i) */
+        SQUARES,          /* (i - j)^2 is at most 9 */
+        TABLE_BAND,       /* cut out of a constant */
+        TABLE_CHUNKS,     /* of 3, and the chunk before, cut out of one */
+        TABLE_ALMOST,     /* that, but for one element */
+        NUMBERS,          /* of chunks, in a constant */
         ALL
     } mask;
     enum {
         WHERE,
         ADD,
+        LOGGED, /* the logarithm of the mask, added */
         INVERTED,
         SELECT,
         ZEROED,

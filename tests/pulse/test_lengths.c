@@ -132,7 +132,19 @@ static void moved_on(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Concat", "axis=1", zeros, x));
 }
 
+/* Even frames and odd ones. */
+static void halves(struct gb *b, const void *ctx)
+{
+    uint32_t t, x = input(b, &t);
+    (void) ctx;
+    (void) t;
+    gb_output(b,
+              GB(b, "Add", "", gb_slice(b, x, 1, 0, INT64_MAX, 2),
+                 gb_slice(b, x, 1, 1, INT64_MAX, 2)));
+}
+
 static const struct oracle_case near[] = {
+    { "halves", halves, NULL, { "(Add)", "--assert \"S == 2*(S/2)\"" } },
     { "moved on", moved_on, NULL, { "(ConstantOfShape)", "does not grow evenly" } },
     { "trimmed", trimmed, NULL, { "(Slice)", "depends on the length of the sequence" } },
     { "cut behind", cut_behind, NULL, { NULL } },

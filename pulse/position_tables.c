@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/position_tables.h"
+#include "pulse/ints.h"
+
+#include <math.h>
+
+/* The expression of a table of integers that grows evenly along each axis; NULL of any other. */
+static const struct dim *even_table(const struct positions *ps, const struct tensor *v)
+{
+    int64_t stride[RANK_MAX], step[RANK_MAX], first;
+    if (tensor_count(v) == 0 || !dtype_is_int(v->type))
+        return NULL;
+    tensor_strides(v, stride);
+    const struct dim *e = dim_int(ps->dims, first = tensor_get_i64(v, v->data, 0));
+    for (int k = 0; k < v->rank; k++) {
+        step[k] = v->dim[k] > 1 ? tensor_get_i64(v, v->data, stride[k]) - first : 0;
+        if (step[k] > INT32_MAX || step[k] < -INT32_MAX)
+            return NULL;
+        e = dim_add(ps->dims, e, dim_mul_int(ps->dims, ps->axis[k], step[k]));
+    }
+    for (int64_t i = 0; i < tensor_count(v); i++) {
+        int64_t want = first;
+        for (int k = 0; k < v->rank; k++)
+            want += step[k] * (i / stride[k] % v->dim[k]);
+        if (tensor_get_i64(v, v->data, i) != want)
+            return NULL;
+    }
+    return e;
+}
+
+/* A list of integers of which each is there as often as the others, and which grow evenly; NULL:
+ * any other. */
+static const struct dim *chunk_table(const struct positions *ps, const struct tensor *v)
+{
+    int64_t n = tensor_count(v), c = 1;
+    if (v->rank != 1 || !dtype_is_int(v->type))
+        return NULL;
+    const int64_t first = tensor_get_i64(v, v->data, 0);
+    while (c < n && tensor_get_i64(v, v->data, c) == first)
+        c++;
+    if (c < 2 || c > n / 2)
+        return NULL;
+    const int64_t step = tensor_get_i64(v, v->data, c) - first;
+    if (step > INT32_MAX || step < -INT32_MAX)
+        return NULL;
+    for (int64_t i = 0; i < n; i++)
+        if (tensor_get_i64(v, v->data, i) != first + step * (i / c))
+            return NULL;
+    return dim_add_int(ps->dims, dim_mul_int(ps->dims, dim_div_int(ps->dims, ps->axis[0], c), step),
+                       first);
+}
+
+/* ---- masks ---- */
+
+/* A square of two numbers: `one` where the chunks of row and column are from `low` to `high` apart,
+ * low > high: nowhere. */
+struct square {
+    const struct tensor *v;
+    int64_t n, chunk, low, high;
+    double one, zero;
+};
+
+static double at(const struct square *q, int64_t i, int64_t j)
+{
+    return tensor_get_f64(q->v, q->v->data, i * q->n + j);
+}
+
+static bool rows_same(const struct square *q, int64_t i, int64_t k)
+{
+    bool same = true;
+    for (int64_t j = 0; same && j < q->n; j++)
+        same = at(q, i, j) == at(q, k, j);
+    return same;
+}
+
+/* Whether each element is what its distance says. */
+static bool is_band(const struct square *q)
+{
+    for (int64_t i = 0; i < q->n; i++)
+        for (int64_t j = 0; j < q->n; j++) {
+            const int64_t d = i / q->chunk - j / q->chunk;
+            if (at(q, i, j) != (d >= q->low && d <= q->high ? q->one : q->zero))
+                return false;
+        }
+    return true;
+}
+
+#define SQUARE_MIN 4
+#define SQUARE_MAX 4096
+
+/* Of a table whose axes in front have one element: what its first column and row say, in chunks up
+ * to the first row that differs. */
+static bool square_find(const struct tensor *v, struct square *ret)
+{
+    const int r = v->rank;
+    if (r < 2 || v->dim[r - 1] != v->dim[r - 2] || v->dim[r - 1] < SQUARE_MIN ||
+        v->dim[r - 1] > SQUARE_MAX || tensor_count(v) != v->dim[r - 1] * v->dim[r - 1])
+        return false;
+    struct square q = { .v = v, .n = v->dim[r - 1], .chunk = 1 };
+    const int64_t last = q.n - 1;
+    q.one = at(&q, 0, 0);
+    while (q.chunk < q.n && rows_same(&q, 0, q.chunk))
+        q.chunk++;
+    for (q.high = 0; q.high < q.n && at(&q, q.high, 0) == q.one; q.high++)
+        q.zero = 0;
+    for (q.low = 0; q.low < q.n && at(&q, 0, q.low) == q.one; q.low++)
+        q.zero = 0;
+    if (q.chunk > last / 2 || (q.high > last && q.low > last))
+        return false;
+    q.zero = q.high <= last ? at(&q, q.high, 0) : at(&q, 0, q.low);
+    q.high = q.high > last ? q.n : (q.high - 1) / q.chunk;
+    q.low = q.low > last ? -q.n : -((q.low - 1) / q.chunk);
+    *ret = q;
+    return (dtype_is_float(v->type) || fmax(fabs(q.one), fabs(q.zero)) <= INT32_MAX) &&
+        is_band(ret);
+}
+
+/* Sides on which it reaches the end of the table have none. */
+static struct position square_position(const struct positions *ps, const struct square *q)
+{
+    struct dims *ds = ps->dims;
+    const int r = q->v->rank;
+    const struct dim *row = dim_div_int(ds, ps->axis[r - 2], q->chunk),
+                     *column = dim_div_int(ds, ps->axis[r - 1], q->chunk),
+                     *far = dim_sub(ds, row, column), *e = dim_int(ds, 1);
+    if (q->low > -q->n)
+        e = dim_mul(ds, e, dim_ge(ds, far, dim_int(ds, q->low)));
+    if (q->high < q->n)
+        e = dim_mul(ds, e, dim_ge(ds, dim_int(ds, q->high), far));
+    if (dtype_is_float(q->v->type))
+        return (struct position) { e, true, q->one, q->zero, 1 };
+    const int64_t one = (int64_t) q->one, zero = (int64_t) q->zero;
+    return (struct position) { .e = dim_add_int(ds, dim_mul_int(ds, e, one - zero), zero) };
+}
+
+struct position table_position(const struct positions *ps, const struct tensor *v)
+{
+    struct square q;
+    const struct dim *e = even_table(ps, v);
+    if (!e)
+        e = tensor_count(v) ? chunk_table(ps, v) : NULL;
+    const bool numbers = dtype_is_float(v->type) || dtype_is_int(v->type) || v->type == DTYPE_BOOL;
+    if (e || !numbers || !square_find(v, &q))
+        return (struct position) { .e = e };
+    return square_position(ps, &q);
+}

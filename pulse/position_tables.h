@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* position_tables.h - constants whose elements are known functions of where they stand: what grows
+ * evenly, numbers of chunks, bands. Behind its end, where a whole run has no table any more, one
+ * goes on as it is. */
+#ifndef RILL_PULSE_POSITION_TABLES_H
+#define RILL_PULSE_POSITION_TABLES_H
+#include "pulse/positions.h"
+
+/* Of more than one element; e NULL: it is no such table. */
+struct position table_position(const struct positions *ps, const struct tensor *v);
+#endif
