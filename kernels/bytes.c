@@ -173,3 +173,72 @@ void kern_bytes_most(uint8_t *restrict y, const uint8_t *restrict x, size_t n, s
     for (size_t i = 0; !vectors && i < n; i++)
         y[i] = (x[i * step] ^ flip) > (y[i] ^ flip) ? x[i * step] : y[i];
 }
+
+/* ---- maps that are two lines ---- */
+
+#define SLOPE_ONE 32768
+#define SHIFT_MOST 4
+
+/* Whole numbers that a slope may be, least .. most, none where most is less. */
+struct slopes {
+    int64_t least, most;
+};
+
+static int64_t divide_down(int64_t a, int64_t b)
+{
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+/* Of those that take t to `to` where that is cut off at 0 and 255 and has `from` for t = 0. */
+static void slopes_cut(struct slopes *s, int64_t t, int to, int from)
+{
+    const int64_t r = to - from, far = (int64_t) 1 << 40,
+                  least = to == 0 ? -far : r * SLOPE_ONE - SLOPE_ONE / 2,
+                  most = to == 255 ? far : r * SLOPE_ONE + SLOPE_ONE / 2 - 1,
+                  low = t > 0 ? -divide_down(-least, t) : -divide_down(-most, t),
+                  high = t > 0 ? divide_down(most, t) : divide_down(least, t);
+    s->least = low > s->least ? low : s->least;
+    s->most = high < s->most ? high : s->most;
+}
+
+/* y[x] as two lines that meet at `at`; places far from each other soon leave no slope. */
+static bool lines_meet(struct kern_map_line *ret, const uint8_t *y, int at, unsigned shift)
+{
+    struct slopes s[2] = { { 0, INT16_MAX }, { 0, INT16_MAX } };
+    for (unsigned i = 0; i < 256; i++) {
+        const int x = i * 151 % 256, up = x > at;
+        if (x != at)
+            slopes_cut(&s[up], (int64_t) (x - at) * (1 << shift), y[x], y[at]);
+        if (s[up].least > s[up].most)
+            return false;
+    }
+    *ret = (struct kern_map_line) {
+        .flip_x = ret->flip_x,
+        .flip_y = ret->flip_y,
+        .at = (int16_t) at,
+        .to = y[at],
+        .slope = { (int16_t) s[0].least, (int16_t) s[1].most },
+        .shift = shift,
+    };
+    return s[0].least <= s[1].most;
+}
+
+bool kern_map_line_of(struct kern_map_line *ret, const uint8_t *table)
+{
+    for (unsigned flips = 0; flips < 4; flips++) {
+        struct kern_map_line l = { .flip_x = flips & 1 ? 128 : 0, .flip_y = flips & 2 ? 128 : 0 };
+        uint8_t y[256];
+        bool rises = true;
+        for (int x = 0; x < 256; x++) {
+            y[x] = table[x ^ l.flip_x] ^ l.flip_y;
+            rises = rises && (!x || y[x] >= y[x - 1]);
+        }
+        for (unsigned shift = 0; rises && shift <= SHIFT_MOST; shift++)
+            for (int at = 0; at < 256; at++)
+                if (lines_meet(&l, y, at, shift)) {
+                    *ret = l;
+                    return true;
+                }
+    }
+    return false;
+}

@@ -231,11 +231,21 @@ static void FN(scale_bytes)(uint8_t *restrict y, const int32_t *restrict x, size
     memcpy(y + i, last, n - i);
 }
 
-static void FN(map_bytes)(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table)
+static void FN(map_bytes)(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table,
+                          const struct kern_map_line *line)
 {
     size_t i = 0;
+#ifdef MAP_LINE_32
+    if (line && n >= 32) {
+        const line_16 l = line_16_load(line);
+        for (; i + 32 <= n; i += 32)
+            map_line_32(y + i, x + i, &l);
+    }
+#else
+    (void) line;
+#endif
 #ifdef MAP_64
-    if (n >= 64) {
+    if (n - i >= 64) {
         const map_table m = map_table_load(table);
         for (; i + 64 <= n; i += 64)
             map_64(y + i, x + i, &m);

@@ -162,6 +162,8 @@ struct kern_cell_sums {
 typedef void kern_cell_sums_fn(int32_t *restrict y, const struct kern_cell_sums *s,
                                const int16_t *const *x);
 
+struct kern_map_line;
+
 struct kern {
     const char *isa;    /* "c", "avx2", "avx512", "neon": the set these functions were chosen for */
     const char *isa_q8; /* the same of those whose names end in q8: "avx512vnni", ... */
@@ -338,8 +340,10 @@ struct kern {
     /* y[i] of x[i], i < n: s8 or u8, as low and high are */
     void (*scale_bytes)(uint8_t *restrict y, const int32_t *restrict x, size_t n,
                         const struct kern_scale *s);
-    /* y[i] = table[x[i]], i < n, of 256; y may be x */
-    void (*map_bytes)(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table);
+    /* y[i] = table[x[i]], i < n, of 256; y may be x. `line` (kernels/bytes.h): the same; NULL: it
+     * is none */
+    void (*map_bytes)(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table,
+                      const struct kern_map_line *line);
     /* Places as the outputs of packed weights: what kern_q8_pack makes of w[o][k] = x[at[k] + o],
      * s8 after `flip` (0 or 128), o < n. Sums follow the panels of `to`; no zeros. */
     void (*places_pack)(int8_t *restrict to, int32_t *restrict sums, const uint8_t *restrict x,

@@ -24,7 +24,7 @@ static void FN(outliers_row)(int32_t *restrict sums, const struct kern_q8_outlie
                              const struct kern_q8_outlier *end, const uint8_t *x)
 {
     for (; at != end; at++)
-        sums[at->at % 16] += at->by * x[at->at / 16];
+        sums[at->at / KERN_Q8_SPAN] += at->by * x[at->at % KERN_Q8_SPAN];
 }
 
 /* Of one panel and eight rows, the first m of which there are: sums[row][step] */
@@ -35,8 +35,8 @@ static void FN(outliers_eight)(int32_t *restrict sums, size_t step, const struct
     for (int l = 0; l < 16; l++)
         by_lane[l] = n8_zero();
     for (; at != end; at++) {
-        n8 *sum = by_lane + at->at % 16;
-        *sum = n8_add_product(*sum, turned + at->at / 16 * 8, at);
+        n8 *sum = by_lane + at->at / KERN_Q8_SPAN;
+        *sum = n8_add_product(*sum, turned + at->at % KERN_Q8_SPAN * 8, at);
     }
     n8_turn_store(sums, step, by_lane, m);
 }

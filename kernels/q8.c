@@ -113,8 +113,8 @@ static unsigned lane_split(int8_t *w, const size_t *at, unsigned n, struct kern_
             at[i] % KERN_Q8_TERMS;
         w[at[i]] = (int8_t) v[i];
         if (by[i])
-            *ret++ =
-                (struct kern_q8_outlier) { (int16_t) by[i], (uint16_t) (term * KERN_LANES + lane) };
+            *ret++ = (struct kern_q8_outlier) { (int16_t) by[i],
+                                                (uint16_t) (lane * KERN_Q8_SPAN + term) };
     }
     return count;
 }
@@ -133,6 +133,7 @@ static size_t span_split(int8_t *w, size_t groups, unsigned in_16, struct kern_q
     return count;
 }
 
+/* Counting ends where there are more than there is room for. */
 static size_t weights_split(char *packed, const struct layout *l, size_t k, unsigned in_16,
                             bool count_only)
 {
@@ -142,7 +143,7 @@ static size_t weights_split(char *packed, const struct layout *l, size_t k, unsi
     struct kern_q8_outlier *to =
         count_only ? NULL : (struct kern_q8_outlier *) (void *) (packed + l->outliers);
     size_t count = 0;
-    for (size_t p = 0; p < l->panels; p++)
+    for (size_t p = 0; p < l->panels && count <= l->w / WEIGHTS_EVERY; p++)
         for (size_t g = 0; g < groups; g += span) {
             if (!count_only)
                 *from++ = (uint32_t) count;

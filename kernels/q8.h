@@ -36,7 +36,8 @@
     3 /* from so many rows on products with outliers are taken eight rows at a time */
 #define KERN_Q8_SPAN 1024 /* terms among which an outlier says where it is */
 
-/* What a weight has beyond what is packed: of term at / 16 of a span and output at % 16 of a panel.
+/* What a weight has beyond what is packed: of output at / 1024 of a panel and term at % 1024 of a
+ * span.
  */
 struct kern_q8_outlier {
     int16_t by;

@@ -3,6 +3,7 @@
 #include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
+#include "kernels/bytes.h"
 #include "kernels/unroll.h"
 #include "kernels/vec_woven.h"
 
@@ -300,6 +301,28 @@ V16_INLINE void map_64(uint8_t *y, const uint8_t *x, const map_table *m)
     }
     V16_UNROLL for (int v = 0; v < 2; v++)
         _mm256_storeu_si256((__m256i *) (void *) (y + 32 * v), sum[v]);
+}
+
+/* The same of two lines, 16 numbers of 16 bits at a time. */
+#define MAP_LINE_32
+typedef struct { __m256i flip_x, flip_y, at, to, low, high; __m128i shift; } line_16;
+V16_INLINE line_16 line_16_load(const struct kern_map_line *l)
+{
+    return (line_16) { _mm256_set1_epi8((char) l->flip_x), _mm256_set1_epi8((char) l->flip_y),
+                       _mm256_set1_epi16(l->at), _mm256_set1_epi16(l->to), _mm256_set1_epi16(l->slope[0]),
+                       _mm256_set1_epi16(l->slope[1]), _mm_cvtsi32_si128((int) l->shift) };
+}
+V16_INLINE __m256i line_16_at(const line_16 *l, __m256i x)
+{
+    const __m256i t = _mm256_sll_epi16(_mm256_sub_epi16(x, l->at), l->shift);
+    return _mm256_add_epi16(_mm256_max_epi16(_mm256_mulhrs_epi16(t, l->low), _mm256_mulhrs_epi16(t, l->high)), l->to);
+}
+V16_INLINE void map_line_32(uint8_t *y, const uint8_t *x, const line_16 *l)
+{
+    const __m256i zero = _mm256_setzero_si256(),
+                  v = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *) (const void *) x), l->flip_x),
+                  low = line_16_at(l, _mm256_unpacklo_epi8(v, zero)), high = line_16_at(l, _mm256_unpackhi_epi8(v, zero));
+    _mm256_storeu_si256((__m256i *) (void *) y, _mm256_xor_si256(_mm256_packus_epi16(low, high), l->flip_y));
 }
 
 /* Bytes of four lines, place by place, as s8 after `flip`; sums grow by those of each place. */

@@ -4,6 +4,7 @@
  * the scales are in the factors. */
 #include "engine/ops/byte.h"
 #include "engine/ops/ops.h"
+#include "kernels/bytes.h"
 
 #include <math.h>
 #include <string.h>
@@ -254,14 +255,21 @@ static rill_status byte_table_infer(struct infer *c)
     return RILL_OK;
 }
 
+struct byte_table_args {
+    uint8_t table[256];
+    struct kern_map_line line;
+    bool is_line;
+};
+
 static rill_status byte_table_prepare(struct prep *c)
 {
     const struct byte_table_attr *a = c->attr;
-    uint8_t *t = arena_alloc(c->arena, 256);
+    struct byte_table_args *t = arena_new(c->arena, struct byte_table_args);
     if (!t)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     for (unsigned i = 0; i < 256; i++)
-        t[i] = (uint8_t) a->table.v[i];
+        t->table[i] = (uint8_t) a->table.v[i];
+    t->is_line = kern_map_line_of(&t->line, t->table);
     c->kernel = "map_bytes";
     c->kern_uses |= KERN_USES_BYTES;
     c->args = t;
@@ -270,7 +278,9 @@ static rill_status byte_table_prepare(struct prep *c)
 
 static void byte_table_eval(const struct eval *e)
 {
-    e->kern->map_bytes(e->y[0], e->x[0], (size_t) tensor_count(e->in[0]), e->args);
+    const struct byte_table_args *t = e->args;
+    e->kern->map_bytes(e->y[0], e->x[0], (size_t) tensor_count(e->in[0]), t->table,
+                       t->is_line ? &t->line : NULL);
 }
 
 /* ---- ByteTables: the same, each channel by a table of its own, [channels, 256] ---- */
@@ -331,11 +341,11 @@ static void plane_map(const struct kern *kern, uint8_t *y, const uint8_t *x, siz
 {
     uint8_t all[64] = { 0 };
     if (n >= sizeof all || n < 40) {
-        kern->map_bytes(y, x, n, table);
+        kern->map_bytes(y, x, n, table, NULL);
         return;
     }
     memcpy(all, x, n);
-    kern->map_bytes(all, all, sizeof all, table);
+    kern->map_bytes(all, all, sizeof all, table, NULL);
     memcpy(y, all, n);
 }
 

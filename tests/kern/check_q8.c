@@ -564,11 +564,41 @@ static void map_check(struct check *t, size_t n, unsigned variant)
         x[i] = byte_rand(t, i % 3 ? 0 : EXTREME);
         want[i] = table[x[i]];
     }
-    t->new.map_bytes(x, x, n, table);
+    t->new.map_bytes(x, x, n, table, NULL);
     for (size_t i = 0; i < n; i++)
         got[i] = x[i];
     check_ints(t, "map_bytes", want, got, n, "n %zu variant %u", n, variant);
     check_drop(t);
+}
+
+/* A Relu or LeakyRelu between two scales, and a change of scale alone: as lines and as tables. */
+static bool map_line_check(struct check *t, size_t n, unsigned variant)
+{
+    const unsigned x_flip = variant & 1 ? 128 : 0, y_flip = variant & 2 ? 128 : 0;
+    const float up = 0.2f + fabsf(check_rand(t)) * 2, down = up * (float) (variant % 5) / 4;
+    const int from = (int) (check_bits(t) >> 8 & 255), to = (int) (check_bits(t) >> 8 & 255);
+    uint8_t *x = check_bytes(t, n, variant & 4), *table = check_bytes(t, 256, variant & 4);
+    int32_t want[300], got[300];
+    struct kern_map_line line;
+    for (int i = 0; i < 256; i++) {
+        const float v = rintf((float) (i - from) * (i < from ? down : up)) + (float) to;
+        table[(unsigned) i ^ x_flip] = (uint8_t) ((unsigned) (v < 0         ? 0
+                                                                  : v > 255 ? 255
+                                                                            : v) ^
+                                                  y_flip);
+    }
+    const bool is = kern_map_line_of(&line, table);
+    for (size_t i = 0; i < n; i++) {
+        x[i] = byte_rand(t, i % 3 ? 0 : EXTREME);
+        want[i] = table[x[i]];
+    }
+    t->new.map_bytes(x, x, n, table, is ? &line : NULL);
+    for (size_t i = 0; i < n; i++)
+        got[i] = x[i];
+    check_ints(t, "map_bytes", want, got, n, "n %zu variant %u, up %a down %a, %s", n, variant,
+               (double) up, (double) down, is ? "two lines" : "a table");
+    check_drop(t);
+    return is;
 }
 
 /* What lies between the rows stays. */
@@ -668,15 +698,19 @@ static void places_pack_check(struct check *t, size_t n, size_t k, unsigned vari
 
 void check_bytes_sums(struct check *t)
 {
+    int32_t lines = 0;
     for (unsigned i = 0; i < 300; i++) {
         taps_check(t, 1 + i * 7 % 100, i % 12, check_bits(t));
         scale_check(t, 1 + i * 3 % 100, check_bits(t));
         map_check(t, i, check_bits(t));
+        lines += map_line_check(t, i, check_bits(t));
         places_pack_check(t, 1 + i * 5 % 100, i % 70, check_bits(t));
         turn_check(t, 1 + i * 7 % 60, 1 + i * 11 % 60, check_bits(t));
         dequantize_check(t, i, check_bits(t));
         most_check(t, i % 150, 1 + i % 5, check_bits(t));
     }
+    const int32_t most = 1, found = lines > 150;
+    check_ints(t, "kern_map_line_of", &most, &found, 1, "%d lines of 300", lines);
     for (unsigned i = 0; i < 600; i++) {
         places_check(t, 1 + i * 7 % 100, 1 + i % 13, check_bits(t));
         places_max_check(t, 1 + i * 7 % 100, 1 + i % 13, check_bits(t));
