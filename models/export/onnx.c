@@ -277,9 +277,9 @@ static rill_status value_info(const struct onnx_writer *w, const char *name, con
         TRY_MEMORY(w, dim[i] = arena_new(a, Onnxpb__Dimension));
         onnxpb__dimension__init(dim[i]);
         dim[i]->has_dim_value = dim_is_const(f->shape[i]);
-        dim[i]->has_dim_param = !dim[i]->has_dim_value;
         dim[i]->dim_value = dim_is_const(f->shape[i]) ? dim_value(f->shape[i]) : 0;
         dim_print(f->shape[i], text, sizeof text);
+        dim[i]->has_dim_param = !dim[i]->has_dim_value && *text != '?'; /* it had no name */
         const char *kept = dim_name(f->shape[i]) ? dim_name(f->shape[i]) : arena_string(a, text);
         TRY_MEMORY(w, kept);
         dim[i]->dim_param = text_of(kept);

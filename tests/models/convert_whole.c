@@ -161,6 +161,31 @@ static void size_test(int64_t num, int64_t offset, int64_t den)
     arena_drop(&a);
 }
 
+/* A size without a name has none in the file. */
+static void nameless_test(void)
+{
+    struct arena a = { .limit_bytes = 0 };
+    struct dims *ds = dims_new();
+    struct graph g;
+    rill_model *again = NULL;
+    rill_error err = { .text = "" };
+    const struct fact x = { .type = DTYPE_F32,
+                            .rank = 2,
+                            .shape = { dim_fresh(ds), dim_symbol(ds, "S") } };
+    char was[80], is[80] = "";
+    graph_init(&g, &a, ds, "nameless");
+    graph_add_output(&g, graph_add_input(&g, "x", &x));
+    fact_print(&x, was, sizeof was);
+    if (graph_write_onnx(&g, file, &err) == RILL_OK &&
+        rill_model_open(&again, file, &err) == RILL_OK)
+        fact_print(&again->typed.g.wires[again->typed.g.inputs[0]].fact, is, sizeof is);
+    CHECK(!strcmp(was, is), "%s is %s: %s", was, is, err.text);
+    remove(file);
+    rill_model_free(again);
+    dims_free(ds);
+    arena_drop(&a);
+}
+
 int main(void)
 {
     static const char *const pipelines[] = { "wiener", "rill-denoise", "rill-digits" };
@@ -177,6 +202,7 @@ int main(void)
     size_test(3, -31, 4);
     size_test(-2, 7, 3);
     size_test(1, 5, 2);
+    nameless_test();
     for (size_t i = 0; i < sizeof pipelines / sizeof *pipelines; i++) {
         snprintf(path, sizeof path, "%s/models/library/%s", source, pipelines[i]);
         lengths_compare(path, pipelines[i], lengths, sizeof lengths / sizeof *lengths, 1e-4);
