@@ -5,6 +5,8 @@ import numpy as np
 import onnxruntime
 
 RILL = sys.argv[1]
+state = onnxruntime.capi.onnxruntime_pybind11_state
+REFUSALS = state.Fail, state.InvalidArgument, state.InvalidGraph, state.NotImplemented   # of a file that it cannot run at all
 
 
 def session_of(path):
@@ -21,7 +23,7 @@ def whole_run(path, seed, lengths=(5, 16, 24, 37)):
     x = np.random.default_rng(seed).standard_normal((1, frames, session.get_inputs()[0].shape[2])).astype(np.float32)
     try:
         y = session.run(None, {"x": x})[0]
-    except onnxruntime.capi.onnxruntime_pybind11_state.RuntimeException:
+    except state.RuntimeException:
         return None
     return (x, y) if np.isfinite(y).all() else None
 
