@@ -63,6 +63,19 @@ static const char *claim_broken(const struct check *c, int64_t length)
     return c->model->stream ? dims_claim_broken(c->model->dims, c->model->stream, length) : NULL;
 }
 
+/* The first claim of that kind that does not hold of the length; NULL: none. */
+static const char *broken_of(const struct check *c, enum dim_claim_kind kind, int64_t length)
+{
+    const struct dim *ge0;
+    const char *text;
+    int64_t v;
+    for (unsigned i = 0; c->model->stream && (text = dims_claim_at(c->model->dims, i, &ge0)); i++)
+        if (dims_claim_kind(c->model->dims, i) == kind &&
+            dim_eval(ge0, c->model->stream, length, &v) && v < 0)
+            return text;
+    return NULL;
+}
+
 /* The shortest length of which every output has a frame; -1: none of a moderate length. */
 static int64_t least_length(const rill_plan *p)
 {
@@ -131,8 +144,15 @@ static void outputs_add(struct check *c, const struct law_result *r)
 
 static void length_check(struct check *c, int64_t pulse, int64_t length)
 {
+    const char *needs = broken_of(c, DIM_CLAIM_STREAMS, length);
     struct law_result r;
     rill_error err = { .text = "" };
+    if (needs && !broken_of(c, DIM_CLAIM_NEEDED, length)) {
+        c->skipped++;
+        printf("  pulse %-6lld length %-8lld skipped: a stream needs '%s', a whole run does not\n",
+               (long long) pulse, (long long) length, needs);
+        return;
+    }
     c->opts.pulse = pulse;
     c->opts.length = length;
     rill_status s = law_check(c->model, &c->opts, &r, &err);
@@ -193,26 +213,16 @@ static void sinks_check(struct check *c)
         printf("  events: FAIL: %s\n", s == RILL_OK ? e.where : err.text);
 }
 
-/* Whether an op needs what is not so of that length: there is no whole run. */
-static bool has_no_run(const struct check *c, int64_t length)
-{
-    const struct dim *ge0;
-    int64_t v;
-    for (unsigned i = 0; dims_claim_at(c->model->dims, i, &ge0); i++)
-        if (dims_claim_kind(c->model->dims, i) == DIM_CLAIM_NEEDED &&
-            dim_eval(ge0, c->model->stream, length, &v) && v < 0)
-            return true;
-    return false;
-}
-
-/* Lengths without a whole run are tried, and skipped. */
+/* Lengths without a whole run are tried, and skipped, and so are those without a stream. */
 static int lengths_check(const struct check *c)
 {
-    for (unsigned i = 0; i < c->n_lengths; i++)
-        if (claim_broken(c, c->length[i]) && !has_no_run(c, c->length[i]))
+    for (unsigned i = 0; i < c->n_lengths; i++) {
+        const char *broken = broken_of(c, DIM_CLAIM_ASSERTED, c->length[i]);
+        if (broken && !broken_of(c, DIM_CLAIM_NEEDED, c->length[i]))
             return tool_fail(c->cmd, TOOL_BAD_INPUT,
-                             "'%s' is asserted, but does not hold of length %lld",
-                             claim_broken(c, c->length[i]), (long long) c->length[i]);
+                             "'%s' is asserted, but does not hold of length %lld", broken,
+                             (long long) c->length[i]);
+    }
     return TOOL_OK;
 }
 

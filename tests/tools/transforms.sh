@@ -113,6 +113,9 @@ says 3 "'S<100' is asserted" transcribe -m "$dir/pairs" --assert 'S<100' -o "$di
 good "no text either" test ! -e "$dir/z.txt"
 says 0 "^1 passed, 0 failed" check --pulse 8 --length 9 -t 'select_outputs(out)' --assert 'S == 3*(S/3)' "$dir/pairs/graph.nnef"
 says 3 "'S == 3\*(S/3)' is asserted, but does not hold of length 10" check --pulse 8 --length 9,10 --assert 'S == 3*(S/3)' "$dir/pairs/graph.nnef"
+# what only a stream needs nobody asserted
+printf "version 1.0;\ngraph g(x) -> (y)\n{\n    x = external<scalar>(shape = [1, S]);\n    y = pad(x, padding = [(0, 0), (-5, 3)], border = 'replicate');\n}\n" >"$dir/short.nnef"
+says 0 "length 2  *skipped: a stream needs '-5 + S > 0', a whole run does not" check --pulse 1 --length 2,20 "$dir/short.nnef"
 says 3 "'S<100' is asserted, but does not hold of length 144000" check --assert 'S<100' -t 'select_outputs(out)' "$dir/pairs" "$in"
 says 0 "passed, 0 failed$" check --pulse 8 -t 'select_outputs(out)' --assert 'S>=3' "$dir/pairs/graph.nnef"
 finish
