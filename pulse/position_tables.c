@@ -144,3 +144,43 @@ struct position table_position(const struct positions *ps, const struct tensor *
         return (struct position) { .e = e };
     return square_position(ps, &q);
 }
+
+/* ---- rows ---- */
+
+/* The axes that are not of one element, at most `cap`; false: there are others. */
+static bool long_axes(const struct fact *f, int cap, int *ret)
+{
+    int n = 0;
+    for (int i = 0; i < f->rank; i++) {
+        if (dim_is(f->shape[i], 1))
+            continue;
+        if (n == cap)
+            return false;
+        ret[n++] = i;
+    }
+    return n == cap;
+}
+
+/* Element k of the list is element k mod c of row k / c. */
+struct position rows_position(const struct positions *ps, const struct position *at,
+                              const struct fact *x, const struct fact *y)
+{
+    struct dims *ds = ps->dims;
+    struct position ret = *at;
+    int from[2], to;
+    if (!long_axes(x, 2, from) || !long_axes(y, 1, &to) || !dim_is_const(x->shape[from[1]]) ||
+        dim_mul(ps->graph, x->shape[from[0]], x->shape[from[1]]) != y->shape[to])
+        return (struct position) { 0 };
+    const int64_t c = dim_value(x->shape[from[1]]);
+    if (c < 1)
+        return (struct position) { 0 };
+    const struct dim *row = dim_div_int(ds, ps->axis[to], c);
+    for (int i = 0; i < x->rank; i++)
+        ret.e = dim_subst(ds, ret.e, ps->axis[i],
+                          i == from[0]       ? ps->place[0]
+                              : i == from[1] ? ps->place[1]
+                                             : dim_int(ds, 0));
+    ret.e = dim_subst(ds, ret.e, ps->place[0], row);
+    ret.e = dim_subst(ds, ret.e, ps->place[1], dim_sub(ds, ps->axis[to], dim_mul_int(ds, row, c)));
+    return ret;
+}

@@ -8,4 +8,9 @@
 
 /* Of more than one element; e NULL: it is no such table. */
 struct position table_position(const struct positions *ps, const struct tensor *v);
+
+/* Of y, which has the elements of x, whose own is `at`: rows of a fixed length, one behind the
+ * other (chunk numbers, each repeated); e NULL: it is another Reshape. */
+struct position rows_position(const struct positions *ps, const struct position *at,
+                              const struct fact *x, const struct fact *y);
 #endif

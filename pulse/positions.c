@@ -222,7 +222,7 @@ static struct position reshaped(const struct walk *w, const struct node *n)
         while (k < y->rank && dim_is(y->shape[k], 1))
             k++;
         if (k == y->rank || y->shape[k] != x->shape[i])
-            return (struct position) { 0 };
+            return rows_position(w->ps, &w->ps->of[n->in[0]], x, y);
         to[i] = k++;
     }
     return moved(w, &w->ps->of[n->in[0]], x->rank, to);

@@ -189,6 +189,25 @@ static uint32_t far_shown(struct gb *b, const struct written *t, const struct at
     return GB(b, "Or", "", seen, far);
 }
 
+/* Under which chunks of those numbers are the same, or one apart. */
+static uint32_t numbered(struct gb *b, uint32_t number, uint32_t length)
+{
+    const uint32_t of = GB(b, "Slice", "", number, gb_ints(b, 0), length, gb_ints(b, 0));
+    return int_band(b, GB(b, "Unsqueeze", "", of, gb_ints(b, 1)),
+                    GB(b, "Unsqueeze", "", of, gb_ints(b, 0)), 1);
+}
+
+/* 0 0 0 1 1 1 .., of as many chunks as the sequence begins. */
+static uint32_t repeated(struct gb *b, const struct at *a, uint32_t length)
+{
+    const uint32_t n = GB(b, "Div", "", GB(b, "Add", "", a->length, gb_int(b, 2)), gb_int(b, 3));
+    const uint32_t row = GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1)),
+                   sizes = GB(b, "Concat", "axis=0", GB(b, "Unsqueeze", "", n, gb_ints(b, 0)),
+                              gb_ints(b, 3));
+    const uint32_t rows = GB(b, "Expand", "", GB(b, "Unsqueeze", "", row, gb_ints(b, 1)), sizes);
+    return numbered(b, GB(b, "Reshape", "", rows, gb_ints(b, -1)), length);
+}
+
 enum { SIDE = 60 };
 
 /* Constants, cut to the length. */
@@ -205,15 +224,14 @@ static uint32_t tables(struct gb *b, const struct written *t, const struct at *a
             seen[i * SIDE + j] = far >= 0 && far <= (t->mask == TABLE_BAND ? 4 : 1);
         }
     }
+    if (t->mask == REPEATED)
+        return repeated(b, a, length);
     if (t->mask == TABLE_ALMOST)
         seen[7 * SIDE + 5] ^= 1;
     if (t->mask != NUMBERS)
         return GB(b, "Slice", "", gb_const(b, DTYPE_BOOL, 2, dim, seen), gb_ints(b, 0, 0),
                   GB(b, "Concat", "axis=0", length, length), gb_ints(b, 0, 1));
-    const uint32_t of = GB(b, "Slice", "", gb_const(b, DTYPE_I64, 1, dim, number), gb_ints(b, 0),
-                           length, gb_ints(b, 0));
-    return int_band(b, GB(b, "Unsqueeze", "", of, gb_ints(b, 1)),
-                    GB(b, "Unsqueeze", "", of, gb_ints(b, 0)), 1);
+    return numbered(b, gb_const(b, DTYPE_I64, 1, dim, number), length);
 }
 
 /* First frames beside a band or chunks. */
@@ -308,10 +326,6 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
         const uint32_t d = GB(b, "Sub", "", a->i, a->j);
         return GB(b, "LessOrEqual", "", GB(b, "Pow", "", d, gb_int(b, 2)), gb_int(b, 9));
     }
-    case TABLE_BAND:
-    case TABLE_CHUNKS:
-    case TABLE_ALMOST:
-    case NUMBERS: return tables(b, t, a);
     case SINKS:
     case SINKS_AHEAD:
     case SINKS_WHILE:
@@ -319,7 +333,8 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
     case SINKS_EARLY:
     case SINK_CHUNK: return sinks(b, t, a);
     case ALL: return GB(b, "LessOrEqual", "", a->j, a->i);
-    default: return narrow(b, t, a);
+    default:
+        return t->mask >= TABLE_BAND && t->mask <= REPEATED ? tables(b, t, a) : narrow(b, t, a);
     }
 }
 

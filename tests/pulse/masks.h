@@ -54,6 +54,7 @@ struct written {
         TABLE_CHUNKS,     /* of 3, and the chunk before, cut out of one */
         TABLE_ALMOST,     /* that, but for one element */
         NUMBERS,          /* of chunks, in a constant */
+        REPEATED,         /* numbers of chunks, each repeated, cut to the length */
         ALL
     } mask;
     enum {

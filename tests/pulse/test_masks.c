@@ -164,6 +164,7 @@ static const struct written rows[] = {
       .mask = TABLE_ALMOST,
       .refused = "laid over" },
     { .name = "numbers of chunks", .mask = NUMBERS },
+    { .name = "numbers of chunks, each repeated", .mask = REPEATED },
     { .name = "first frames, while a band sees them", .mask = SINKS_WHILE },
     { .name = "first frames, while a band sees them, added", .mask = SINKS_WHILE, .laid = ADD },
     { .name = "the first frame and chunks, while a band sees it", .mask = SINK_CHUNK_WHILE },
