@@ -235,11 +235,11 @@ static void FN(map_bytes)(uint8_t *y, const uint8_t *x, size_t n, const uint8_t 
                           const struct kern_map_line *line)
 {
     size_t i = 0;
-#ifdef MAP_LINE_32
-    if (line && n >= 32) {
+#ifdef MAP_LINE
+    if (line && n >= MAP_LINE) {
         const line_16 l = line_16_load(line);
-        for (; i + 32 <= n; i += 32)
-            map_line_32(y + i, x + i, &l);
+        for (; i + MAP_LINE <= n; i += MAP_LINE)
+            map_line(y + i, x + i, &l);
     }
 #else
     (void) line;

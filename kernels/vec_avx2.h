@@ -304,7 +304,7 @@ V16_INLINE void map_64(uint8_t *y, const uint8_t *x, const map_table *m)
 }
 
 /* The same of two lines, 16 numbers of 16 bits at a time. */
-#define MAP_LINE_32
+#define MAP_LINE 32 /* bytes at a time */
 typedef struct { __m256i flip_x, flip_y, at, to, low, high; __m128i shift; } line_16;
 V16_INLINE line_16 line_16_load(const struct kern_map_line *l)
 {
@@ -317,7 +317,7 @@ V16_INLINE __m256i line_16_at(const line_16 *l, __m256i x)
     const __m256i t = _mm256_sll_epi16(_mm256_sub_epi16(x, l->at), l->shift);
     return _mm256_add_epi16(_mm256_max_epi16(_mm256_mulhrs_epi16(t, l->low), _mm256_mulhrs_epi16(t, l->high)), l->to);
 }
-V16_INLINE void map_line_32(uint8_t *y, const uint8_t *x, const line_16 *l)
+V16_INLINE void map_line(uint8_t *y, const uint8_t *x, const line_16 *l)
 {
     const __m256i zero = _mm256_setzero_si256(),
                   v = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *) (const void *) x), l->flip_x),

@@ -3,6 +3,7 @@
 #include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
+#include "kernels/bytes.h"
 #include "kernels/unroll.h"
 #include "kernels/vec_woven.h"
 
@@ -158,6 +159,27 @@ V16_INLINE void map_64(uint8_t *y, const uint8_t *x, const map_table *m)
     V16_UNROLL for (int i = 0; i < 2; i++)
         a[i] = _mm512_mask_mov_epi8(a[2 * i], _mm512_test_epi8_mask(v, _mm512_set1_epi8(64)), a[2 * i + 1]);
     _mm512_storeu_si512(y, _mm512_mask_mov_epi8(a[0], _mm512_movepi8_mask(v), a[1]));
+}
+
+/* The same of two lines, 32 numbers of 16 bits at a time. */
+#define MAP_LINE 64 /* bytes at a time */
+typedef struct { __m512i flip_x, flip_y, at, to, low, high; __m128i shift; } line_16;
+V16_INLINE line_16 line_16_load(const struct kern_map_line *l)
+{
+    return (line_16) { _mm512_set1_epi8((char) l->flip_x), _mm512_set1_epi8((char) l->flip_y),
+                       _mm512_set1_epi16(l->at), _mm512_set1_epi16(l->to), _mm512_set1_epi16(l->slope[0]),
+                       _mm512_set1_epi16(l->slope[1]), _mm_cvtsi32_si128((int) l->shift) };
+}
+V16_INLINE __m512i line_16_at(const line_16 *l, __m512i x)
+{
+    const __m512i t = _mm512_sll_epi16(_mm512_sub_epi16(x, l->at), l->shift);
+    return _mm512_add_epi16(_mm512_max_epi16(_mm512_mulhrs_epi16(t, l->low), _mm512_mulhrs_epi16(t, l->high)), l->to);
+}
+V16_INLINE void map_line(uint8_t *y, const uint8_t *x, const line_16 *l)
+{
+    const __m512i zero = _mm512_setzero_si512(), v = _mm512_xor_si512(_mm512_loadu_si512(x), l->flip_x),
+                  low = line_16_at(l, _mm512_unpacklo_epi8(v, zero)), high = line_16_at(l, _mm512_unpackhi_epi8(v, zero));
+    _mm512_storeu_si512(y, _mm512_xor_si512(_mm512_packus_epi16(low, high), l->flip_y));
 }
 
 /* Bytes of four lines, place by place, as s8 after `flip`; sums grow by those of each place. */
