@@ -24,21 +24,26 @@ uint32_t lower_in(const struct lower *l, const struct node *n, unsigned i)
     return node_has_input(n, i) ? l->map[n->in[i]] : WIRE_NONE;
 }
 
+uint32_t lower_node(struct lower *l, enum op_id id, void *attr, const uint32_t *in, unsigned n_in)
+{
+    const char *node = l->at ? l->at->name : "clock", *name = graph_name_next(l->dst, node);
+    uint32_t out = l->status == RILL_OK && name ? graph_add_wire(l->dst, name, NULL) : WIRE_NONE;
+    if (out == WIRE_NONE || !graph_add_node(l->dst, op_by_id(id), node, attr, in, n_in, &out, 1))
+        return lower_fail(l, RILL_NOMEM);
+    return out;
+}
+
 uint32_t lower_op(struct lower *l, enum op_id id, const struct attr *attrs, unsigned n_attrs,
                   const uint32_t *in, unsigned n_in)
 {
     const struct op *op = op_by_id(id);
-    const char *node = l->at ? l->at->name : "clock", *name = graph_name_next(l->dst, node);
     void *attr = op->attr_bytes ? arena_alloc(l->arena, op->attr_bytes) : NULL;
-    if (l->status != RILL_OK || !name || (op->attr_bytes && !attr))
+    if (l->status != RILL_OK || (op->attr_bytes && !attr))
         return lower_fail(l, RILL_NOMEM);
-    rill_status s = attr ? attrs_parse(op, node, attrs, n_attrs, attr, l->err) : RILL_OK;
-    uint32_t out = s == RILL_OK ? graph_add_wire(l->dst, name, NULL) : WIRE_NONE;
-    if (s != RILL_OK)
-        return lower_fail(l, s);
-    if (out == WIRE_NONE || !graph_add_node(l->dst, op, node, attr, in, n_in, &out, 1))
-        return lower_fail(l, RILL_NOMEM);
-    return out;
+    rill_status s = attr
+        ? attrs_parse(op, l->at ? l->at->name : "clock", attrs, n_attrs, attr, l->err)
+        : RILL_OK;
+    return s == RILL_OK ? lower_node(l, id, attr, in, n_in) : lower_fail(l, s);
 }
 
 uint32_t lower_1(struct lower *l, enum op_id id, uint32_t x)

@@ -26,7 +26,7 @@ typedef void lower_rule(struct lower *l, const struct node *n, uint32_t *ret_out
 lower_rule lower_first, lower_pad, lower_valid, lower_skip, lower_range, lower_history,
     lower_window;
 lower_rule lower_frame, lower_overlap, lower_rfft, lower_irfft, lower_magnitude, lower_complex_mul,
-    lower_round, lower_rnn, lower_resize;
+    lower_round, lower_rnn, lower_resize, lower_pool;
 
 /* ---- lower.c: all give WIRE_NONE once something failed ---- */
 
@@ -35,6 +35,8 @@ const struct fact *lower_fact(const struct lower *l, const struct node *n, unsig
 /* Size of an axis of it. */
 int64_t lower_size(const struct fact *f, int axis);
 uint32_t lower_in(const struct lower *l, const struct node *n, unsigned i); /* in dst */
+/* Of one output; attr is as the op has it. */
+uint32_t lower_node(struct lower *l, enum op_id id, void *attr, const uint32_t *in, unsigned n_in);
 uint32_t lower_op(struct lower *l, enum op_id id, const struct attr *attrs, unsigned n_attrs,
                   const uint32_t *in, unsigned n_in);
 uint32_t lower_1(struct lower *l, enum op_id id, uint32_t x);

@@ -53,6 +53,8 @@ static lower_rule *rule_find(const struct lower *l, const struct node *n)
             return rules[i].rule;
     if (node_is(n, OP_RESIZE) && resize_attr_of(n)->window_axis >= 0 && l->standard)
         return lower_resize;
+    if (node_is(n, OP_AVERAGE_POOL) && node_has_input(n, 1) && l->standard)
+        return lower_pool;
     return node_is_skipping(n) ? lower_rnn : NULL;
 }
 
@@ -111,7 +113,7 @@ static rill_status own_inputs_check(const struct lower *l, const struct node *n)
             return op_fail(l->err, RILL_UNSUPPORTED, n,
                            "its input %u, '%.60s', is one that only a stream of rill has%s", i,
                            l->src->wires[n->in[i]].name,
-                           node_is(n, OP_AVERAGE_POOL) ? ": count_include_pad = 1 has a form" : "");
+                           node_is(n, OP_AVERAGE_POOL) ? ": an ONNX file has a form" : "");
     return RILL_OK;
 }
 

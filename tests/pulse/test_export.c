@@ -256,7 +256,8 @@ static void recipe_try(gb_recipe *recipe, const void *ctx, const char *text, str
                                &t.err) == RILL_OK) {
             enum verdict v = trial_run(&t, (uint32_t) length + 5);
             n_refused += v == LAW_REFUSED;
-            oracle_check(v != LAW_BROKEN && (v != LAW_REFUSED || refusal_known(t.err.text)),
+            oracle_check(v != LAW_BROKEN &&
+                             (v != LAW_REFUSED || (!standard && refusal_known(t.err.text))),
                          "'%s' pulse %lld (%lld), length %lld%s: %s", text, (long long) pulse,
                          (long long) t.pg.pulse, (long long) length, t.standard ? ", standard" : "",
                          t.err.text);
