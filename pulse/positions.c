@@ -62,7 +62,7 @@ static const struct dim *do_mod(struct dims *ds, const struct dim *a, const stru
 /* clang-format off */
 static combine *const combines[OP_COUNT] = {
     [OP_ADD] = dim_add,        [OP_AND] = dim_mul,
-    [OP_DIV] = do_div,         [OP_EQUAL] = dim_eq,
+    [OP_DIV] = do_div,         [OP_EQUAL] = within_eq,
     [OP_MAX] = dim_max,        [OP_MIN] = dim_min,
     [OP_MOD] = do_mod,         [OP_MUL] = dim_mul,
     [OP_OR] = truth_or,           [OP_SUB] = dim_sub,

@@ -14,32 +14,38 @@ static bool is_end(enum dim_form form)
     return form == DIM_FORM_LEAST || form == DIM_FORM_MOST;
 }
 
-/* The term of a sum that is the least or largest of what has the length in it; x.n: none. */
-static unsigned end_among(const struct positions *ps, const struct dim_parts *x)
+/* The least or largest of several, of which one must mention `of`, unless that is NULL. */
+static bool is_end_of(const struct dim *d, const struct dim *of)
+{
+    return is_end(dim_parts(d).form) && (!of || dim_mentions(d, of));
+}
+
+/* The term of a sum that is one; x.n: none. */
+static unsigned end_among(const struct dim_parts *x, const struct dim *of)
 {
     unsigned i = 0;
-    while (i < x->n && !(is_end(dim_parts(x->arg[i]).form) && dim_mentions(x->arg[i], ps->time)))
+    while (i < x->n && !is_end_of(x->arg[i], of))
         i++;
     return i;
 }
 
-/* Whether d, a sum, is 0 or more. */
-static const struct dim *not_negative(const struct positions *ps, const struct dim *d, int splits)
+/* Whether d, a sum, is 0 or more: of each that such an end is among. */
+static const struct dim *not_negative(struct dims *ds, const struct dim *d, const struct dim *of,
+                                      int splits)
 {
-    struct dims *ds = ps->dims;
     const struct dim_parts x = dim_parts(d);
-    const bool sum = x.form == DIM_FORM_SUM, alone = is_end(x.form) && dim_mentions(d, ps->time);
-    const unsigned i = sum ? end_among(ps, &x) : 0;
+    const bool sum = x.form == DIM_FORM_SUM, alone = is_end_of(d, of);
+    const unsigned i = sum ? end_among(&x, of) : 0;
     if (splits == SPLITS_MAX || !(alone || (sum && i < x.n)))
         return dim_ge(ds, d, dim_int(ds, 0));
     const struct dim *end = alone ? d : x.arg[i], *y = NULL;
     const int64_t k = alone ? 1 : x.coef[i];
-    const struct dim_parts of = dim_parts(end);
+    const struct dim_parts among = dim_parts(end);
     const struct dim *rest = dim_sub(ds, d, dim_mul_int(ds, end, k));
-    const bool all = (of.form == DIM_FORM_LEAST) == (k > 0);
-    for (unsigned m = 0; m < of.n; m++) {
+    const bool all = (among.form == DIM_FORM_LEAST) == (k > 0);
+    for (unsigned m = 0; m < among.n; m++) {
         const struct dim *one =
-            not_negative(ps, dim_add(ds, rest, dim_mul_int(ds, of.arg[m], k)), splits + 1);
+            not_negative(ds, dim_add(ds, rest, dim_mul_int(ds, among.arg[m], k)), of, splits + 1);
         y = !y ? one : (all ? dim_mul : truth_or)(ds, y, one);
     }
     return y;
@@ -48,8 +54,18 @@ static const struct dim *not_negative(const struct positions *ps, const struct d
 const struct dim *within_ge(const struct positions *ps, const struct dim *a, const struct dim *b)
 {
     return dim_mentions(a, ps->time) || dim_mentions(b, ps->time)
-        ? not_negative(ps, dim_sub(ps->dims, a, b), 0)
+        ? not_negative(ps->dims, dim_sub(ps->dims, a, b), ps->time, 0)
         : dim_ge(ps->dims, a, b);
+}
+
+const struct dim *within_eq(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    const struct dim *d = dim_sub(ds, a, b);
+    const struct dim_parts x = dim_parts(d);
+    const bool ends = is_end_of(d, NULL) || (x.form == DIM_FORM_SUM && end_among(&x, NULL) < x.n);
+    return ends ? dim_mul(ds, not_negative(ds, d, NULL, 0),
+                          not_negative(ds, dim_mul_int(ds, d, -1), NULL, 0))
+                : dim_eq(ds, a, b);
 }
 
 /* ---- what axes decide ---- */

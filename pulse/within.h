@@ -11,6 +11,10 @@ const struct dim *truth_or(struct dims *ds, const struct dim *a, const struct di
 /* Whether a >= b: of the least or largest of what the length is among, each is compared. */
 const struct dim *within_ge(const struct positions *ps, const struct dim *a, const struct dim *b);
 
+/* Whether a == b: what is clipped and then compared with what it was tells distances by the parts
+ * of which it is the least or largest, not as a whole. */
+const struct dim *within_eq(struct dims *ds, const struct dim *a, const struct dim *b);
+
 /* e, an element of a wire of these sizes (NULL: not known), with the comparisons that its axes
  * decide. */
 const struct dim *within_axes(const struct positions *ps, const struct dim *e,

@@ -210,6 +210,17 @@ static uint32_t repeated(struct gb *b, const struct at *a, uint32_t length)
 
 enum { SIDE = 60 };
 
+static uint32_t of_distance(struct gb *b, const struct written *t, const struct at *a)
+{
+    const uint32_t d = GB(b, "Sub", "", a->i, a->j), three = gb_int(b, 3);
+    if (t->mask == SQUARES)
+        return GB(b, "LessOrEqual", "", GB(b, "Pow", "", d, gb_int(b, 2)), gb_int(b, 9));
+    if (t->mask == HELD)
+        return GB(b, "Equal", "", GB(b, "Clip", "", d, gb_int(b, 0), three), d);
+    const uint32_t least = GB(b, "Max", "", a->j, GB(b, "Sub", "", a->i, three));
+    return GB(b, "Equal", "", GB(b, "Min", "", least, a->i), a->j);
+}
+
 /* Constants, cut to the length. */
 static uint32_t tables(struct gb *b, const struct written *t, const struct at *a)
 {
@@ -322,10 +333,9 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
     case ROOT_3000: return far_shown(b, t, a);
     case EVERY_3000: return every(b, a, 3000);
     case TWO_REMAINDERS: return GB(b, "And", "", every(b, a, 50), every(b, a, 49));
-    case SQUARES: {
-        const uint32_t d = GB(b, "Sub", "", a->i, a->j);
-        return GB(b, "LessOrEqual", "", GB(b, "Pow", "", d, gb_int(b, 2)), gb_int(b, 9));
-    }
+    case SQUARES:
+    case HELD:
+    case HELD_BETWEEN: return of_distance(b, t, a);
     case SINKS:
     case SINKS_AHEAD:
     case SINKS_WHILE:

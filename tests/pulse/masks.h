@@ -50,6 +50,8 @@ struct written {
         SINKS_EARLY,      /* a band, of which the first queries alone see more */
         ROOT_3000,        /* (j - i)^2 is 3000 (j - i) */
         SQUARES,          /* (i - j)^2 is at most 9 */
+        HELD,             /* i - j is what it is when it is clipped to 0..3 */
+        HELD_BETWEEN,     /* j is what it is between i - 3 and i */
         TABLE_BAND,       /* cut out of a constant */
         TABLE_CHUNKS,     /* of 3, and the chunk before, cut out of one */
         TABLE_ALMOST,     /* that, but for one element */

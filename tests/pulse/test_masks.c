@@ -156,6 +156,8 @@ static const struct written rows[] = {
     { .name = "first frames, a line behind", .mask = SINKS_SLOPE, .refused = "2048 away" },
     { .name = "a root far ahead", .mask = ROOT_3000, .refused = "2048 away" },
     { .name = "squares", .mask = SQUARES },
+    { .name = "distances that a Clip leaves", .mask = HELD },
+    { .name = "keys that lie between", .mask = HELD_BETWEEN },
     { .name = "logarithms", .laid = LOGGED },
     { .name = "a table", .mask = TABLE_BAND },
     { .name = "a table, added", .mask = TABLE_BAND, .laid = ADD },
