@@ -17,9 +17,9 @@ static const struct outline *body_find(const struct conversion *l, const char *n
 /* grows: for each input of the node, as of the body, whether it is a sequence that the node fills;
  * NULL: none is. */
 static rill_status body_make(struct conversion *l, const char *name, const bool *grows,
-                             struct graph **ret)
+                             bool *in_front, struct graph **ret)
 {
-    const struct body_of of = { l->scope, grows, grows ? l->n_in : 0 };
+    const struct body_of of = { l->scope, grows, in_front, grows ? l->n_in : 0 };
     const struct outline *o = body_find(l, name);
     if (!o)
         return convert_fail(l, RILL_MALFORMED, "attribute '%s' is missing or holds no graph", name);
@@ -109,8 +109,8 @@ rill_status up_if_(struct conversion *l)
         return no_memory(l->r);
     if (!convert_has(l, 0) || l->n_in != 1)
         return convert_fail(l, RILL_MALFORMED, "takes one input, the condition");
-    TRY(body_make(l, "then_branch", NULL, &body[0]));
-    TRY(body_make(l, "else_branch", NULL, &body[1]));
+    TRY(body_make(l, "then_branch", NULL, NULL, &body[0]));
+    TRY(body_make(l, "else_branch", NULL, NULL, &body[1]));
     if (body[0]->n_outputs != body[1]->n_outputs)
         return convert_fail(l, RILL_MALFORMED, "its branches give %u and %u outputs",
                             body[0]->n_outputs, body[1]->n_outputs);
@@ -169,9 +169,22 @@ static rill_status loop_wires(struct conversion *l, const bool *grows, const str
     return RILL_OK;
 }
 
-/* Each sequence, and each state that grew, is what it was and what was scanned behind that. first:
+/* What was scanned behind what a sequence was, or, the last first, in front of it. */
+static uint32_t sequence_joined(struct emitter *e, const struct sequence *was, bool in_front,
+                                uint32_t stack)
+{
+    if (in_front)
+        stack = emit(e, "Slice", stack, emit_list(e, -1), emit_list(e, INT64_MIN + 1),
+                     emit_list(e, 0), emit_list(e, -1));
+    if (was->kind != SEQUENCE_STACK && !was->n)
+        return stack;
+    const uint32_t all = sequence_stacked(e, was);
+    return in_front ? emit_joined(e, stack, all) : emit_joined(e, all, stack);
+}
+
+/* Each sequence, and each state that grew, is what it was and what was scanned beside that. first:
  * its wire's place. */
-static rill_status loop_sequences(struct conversion *l, const bool *grows,
+static rill_status loop_sequences(struct conversion *l, const bool *grows, const bool *in_front,
                                   const struct grown *grown, unsigned states, unsigned first)
 {
     for (unsigned i = 0; i < states; i++) {
@@ -191,8 +204,7 @@ static rill_status loop_sequences(struct conversion *l, const bool *grows,
                                 "input %u is a sequence that is split from a tensor, or filled by "
                                 "an outer Loop; start with an empty one",
                                 i + 2);
-        if (q->kind == SEQUENCE_STACK || q->n)
-            all.stack = emit_joined(&e, sequence_stacked(&e, q), all.stack);
+        all.stack = sequence_joined(&e, q, in_front[i + 2], all.stack);
         TRY(e.status);
         TRY(scope_sequence_set(l->scope, l->node->out[i], &all));
     }
@@ -203,15 +215,16 @@ rill_status up_loop(struct conversion *l)
 {
     struct graph **body = body_list(l, 1);
     struct loop_attr *attr = arena_new(l->r->arena, struct loop_attr);
-    bool *grows = arena_array(l->r->arena, bool, l->n_in + 3);
+    bool *grows = arena_array(l->r->arena, bool, l->n_in + 3),
+         *in_front = arena_array(l->r->arena, bool, l->n_in + 3);
     struct grown *grown = arena_array(l->r->arena, struct grown, l->n_in + 3);
     unsigned n_grows;
-    if (!body || !attr || !grows || !grown)
+    if (!body || !attr || !grows || !in_front || !grown)
         return no_memory(l->r);
     while (l->n_in < 2)
         l->in[l->n_in++] = WIRE_NONE;
     TRY(loop_grows(l, grows, &n_grows));
-    TRY(body_make(l, "body", grows, &body[0]));
+    TRY(body_make(l, "body", grows, in_front, &body[0]));
     n_grows += grown_take(l, body[0], grows, n_grows, grown);
     const unsigned states = l->n_in - 2;
     unsigned formal = body[0]->n_inputs + n_grows - l->node->n_capture;
@@ -223,7 +236,7 @@ rill_status up_loop(struct conversion *l)
     attr->n_states = states - n_grows;
     TRY(loop_wires(l, grows, grown, body[0]->n_outputs - 1));
     TRY(control_emit(l, &op_loop, attr, body, 1));
-    return loop_sequences(l, grows, grown, states, l->n_out - n_grows);
+    return loop_sequences(l, grows, in_front, grown, states, l->n_out - n_grows);
 }
 
 static rill_status scan_list(struct conversion *l, const char *name, unsigned n,
@@ -253,7 +266,7 @@ rill_status up_scan_9(struct conversion *l)
     for (unsigned i = 0; i < l->n_in; i++)
         if (!convert_has(l, i))
             return convert_fail(l, RILL_MALFORMED, "input %u is absent", i);
-    TRY(body_make(l, "body", NULL, &body[0]));
+    TRY(body_make(l, "body", NULL, NULL, &body[0]));
     unsigned formal = body[0]->n_inputs - l->node->n_capture, n_out = body[0]->n_outputs;
     if (formal != l->n_in || n_out < at->n_states)
         return convert_fail(l, RILL_MALFORMED,

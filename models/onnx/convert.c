@@ -153,9 +153,10 @@ static rill_status grown_find(const struct scope *s, size_t i, const char *name,
         return err_set(
             s->r->err, RILL_UNSUPPORTED,
             "graph '%.80s': output '%.80s' is a sequence; only a Loop that puts a tensor "
-            "behind its end in each iteration may give one",
+            "behind its end or in front in each iteration may give one",
             s->from->name, name);
     *ret = q->put;
+    s->body->in_front[q->port] = q->in_front;
     return RILL_OK;
 }
 

@@ -151,6 +151,7 @@ struct sequence {
     bool keep;     /* each has that axis, too */
     unsigned port; /* of GROWS: input of the body */
     uint32_t put;  /* what comes behind its end; WIRE_NONE: nothing so far */
+    bool in_front; /* put comes in front of its first one instead */
 };
 
 struct scope {
@@ -167,9 +168,10 @@ struct scope {
 /* Of a body: the scope of its node, and which of its inputs are sequences that a Loop fills; these
  * are none of the graph, and what they grow by are its last outputs. */
 struct body_of {
-    const struct scope *outer;
+    struct scope *outer;
     const bool *grows; /* NULL: none */
-    unsigned n_grows;  /* inputs that the list tells of */
+    bool *in_front;    /* to set, of each of those: whether it grows in front */
+    unsigned n_grows;  /* inputs that the lists tell of */
 };
 
 struct conversion {

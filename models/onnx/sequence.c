@@ -116,13 +116,39 @@ static rill_status stack_insert(struct conversion *l, const struct sequence *q)
     return result_set(l, &more);
 }
 
+static bool is_captured(const struct scope *s, const char *name)
+{
+    for (uint32_t i = 0; i < s->from->n_free; i++)
+        if (!strcmp(s->from->free_name[i], name))
+            return s->body;
+    return false;
+}
+
+/* Whether the position is the constant 0, of this graph or of one around it. */
+static bool is_in_front(const struct conversion *l)
+{
+    const struct tensor *t = convert_value(l, 2);
+    struct scope *s = l->scope;
+    uint32_t w;
+    while (!t && is_captured(s, l->node->in[2])) {
+        s = s->body->outer;
+        if (is_captured(s, l->node->in[2]))
+            continue;
+        if (scope_wire(s, l->node->in[2], &w) != RILL_OK)
+            return false;
+        t = s->g->wires[w].fact.value;
+    }
+    return t && t->type != DTYPE_DIM && tensor_count(t) == 1 && !tensor_get_i64(t, t->data, 0);
+}
+
 static rill_status grow(struct conversion *l, const struct sequence *q)
 {
     struct sequence grown = *q;
-    if (convert_has(l, 2) || q->put != WIRE_NONE)
+    grown.in_front = convert_has(l, 2);
+    if ((grown.in_front && !is_in_front(l)) || q->put != WIRE_NONE)
         return convert_fail(l, RILL_UNSUPPORTED,
-                            "a Loop may put one tensor behind the end of a sequence in each "
-                            "iteration; concatenate several before");
+                            "a Loop may put one tensor behind the end of a sequence, or in front "
+                            "of it, in each iteration; concatenate several before");
     grown.put = l->in[1];
     return result_set(l, &grown);
 }

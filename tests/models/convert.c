@@ -242,6 +242,7 @@ static const struct {
     { "vendor_lstm", NULL, "(DynamicQuantizeLSTM): this op of rill has no form in ONNX" },
     { "models/library/", NULL, "(Frame): this op of rill has no form in ONNX" },
     { "dtln_model_quant", NULL, "(ByteRows): this op of rill has no form in ONNX" },
+    { "sequence_front", LOOP, NULL },
     { "sequence_joined", LOOP, NULL },
     { "sequence_loop", LOOP, NULL },
     { "id_loop_over_frames", LOOP, NULL },

@@ -1298,12 +1298,12 @@ def sequence_lists():
     c.save()
 
 
-def frames_loop(c, frames, start, step):
-    """Outputs of a scripted loop: a list that is appended to, then a state. step(body, frame, state): both."""
+def frames_loop(c, frames, start, step, at=(), begin=None):
+    """Outputs of a scripted loop: a list that is appended to (or at a place), then a state. step(body, frame, state): both."""
     inner = Case("body")
     inner.constants = c.constants
     grown, state = step(inner, inner.op("SequenceAt", frames, "i"), "state")
-    outs = inner.op("SequenceInsert", "list", grown)
+    outs = inner.op("SequenceInsert", "list", grown, *at)
     going = inner.op("Identity", "on")
     number, yes = (lambda n: helper.make_tensor_value_info(n, T.FLOAT, None)), helper.make_tensor_value_info(going, T.BOOL, [])
     many = lambda n: helper.make_tensor_sequence_value_info(n, T.FLOAT, None)
@@ -1311,7 +1311,7 @@ def frames_loop(c, frames, start, step):
                              [helper.make_tensor_value_info("i", T.INT64, []),
                               helper.make_tensor_value_info("on", T.BOOL, []), many("list"), number("state")],
                              [yes, many(outs), number(state)])
-    return c.op("Loop", c.op("SequenceLength", frames), c.const(True, "?"), c.op("SequenceEmpty"), start, outputs=2,
+    return c.op("Loop", c.op("SequenceLength", frames), c.const(True, "?"), begin or c.op("SequenceEmpty"), start, outputs=2,
                 body=body)
 
 
@@ -1326,6 +1326,22 @@ def sequence_loop():
         return state, state
     outs, _ = frames_loop(c, frames, c.const(np.zeros((2, 3)), "f4"), step)
     c.output(c.op("ConcatFromSequence", outs, axis=1, new_axis=1))
+    c.save()
+
+
+def sequence_front():
+    """A list whose newest comes first, begun with nothing and with two."""
+    c = Case("sequence_front", 17)
+    x = c.numbers("x", [2, "S", 3], 2, 7, 3)
+    frames = c.op("SplitToSequence", x, axis=1, keepdims=0)
+    first = c.const(c.random.standard_normal((2, 3)), "f4")
+    for begin in None, c.op("SequenceConstruct", first, c.op("Neg", first)):
+        outs, last = frames_loop(c, frames, c.const(np.zeros((2, 3)), "f4"),
+                                 lambda body, frame, state: (body.op("Sub", frame, state), body.op("Identity", frame)),
+                                 [c.const(0)], begin)
+        c.output(c.op("ConcatFromSequence", outs, axis=1, new_axis=1))
+        c.output(c.op("SequenceAt", outs, c.const(0)))
+        c.output(c.op("SequenceAt", outs, c.const(-1)))
     c.save()
 
 
@@ -1957,7 +1973,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, ports_again, ports_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_prompt, vendor_part, vendor_masks, vendor_packs, vendor_fused, vendor_contrib, vendor_last_conv, scatter_cache, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
-         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, float8_axes, constant_sparse, grid_sample, col2im, col2im_late, col2im_computed, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, loop_sliced, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, batch_open, sizes_declared, resize_10, resize_aspect, vendor_bias, pool_10("pool_18", 18), pool_10("pool_19", 19),
+         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, sequence_front, float8, float8_axes, constant_sparse, grid_sample, col2im, col2im_late, col2im_computed, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, loop_sliced, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, batch_open, sizes_declared, resize_10, resize_aspect, vendor_bias, pool_10("pool_18", 18), pool_10("pool_19", 19),
          functions_nested, functions_opsets, functions_bodies, denormals]
 
 if __name__ == "__main__":
