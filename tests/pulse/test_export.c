@@ -71,7 +71,7 @@ static bool whole_run(struct trial *t, uint32_t seed)
     for (uint32_t i = 0; i < d->n_inputs; i++)
         if (!(t->in[i] = input_whole(t, &d->wires[d->inputs[i]].fact, &seed)))
             return false;
-    return sizes_fit(t, d) &&
+    return sizes_fit(t, d) && !dims_claim_broken(t->m->dims, t->m->stream, t->length) &&
         graph_substituted(&g, d, t->pg.symbol, dim_int(d->dims, t->length), &t->arena, &t->err) ==
         RILL_OK &&
         interp_run(&g, t->in, &t->arena, t->whole, &t->err) == RILL_OK;
