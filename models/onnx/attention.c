@@ -347,9 +347,19 @@ static uint32_t heads_apart(struct emitter *e, uint32_t x, int64_t heads)
                 heads ? emit_list(e, 0, 0, heads, -1) : emit_list(e, 0, 0, -1, head_width(e->l)));
 }
 
+rill_status rotary_caches_check(const struct conversion *l, unsigned cosine, unsigned sine)
+{
+    const int64_t a = convert_size(l, cosine, -1), b = convert_size(l, sine, -1);
+    return a < 0 || b < 0 || a == b
+        ? RILL_OK
+        : convert_fail(l, RILL_MALFORMED,
+                       "cos_cache has %" PRId64 " angles a frame, sin_cache %" PRId64, a, b);
+}
+
 /* A part of a head that turns has an angle for each two of its numbers. */
 static rill_status angles_check(const struct conversion *l, int64_t width)
 {
+    TRY(rotary_caches_check(l, IN_COS, IN_SIN));
     for (unsigned i = IN_COS; width && i <= IN_SIN; i++) {
         const int64_t have = convert_size(l, i, -1);
         if (have >= 0 && have != width / 2)

@@ -47,6 +47,8 @@ rill_status attention_inputs_absent(const struct conversion *l, unsigned first, 
 /* Turns pairs of numbers of x by angles [.., width / 2], which broadcast to halves of x. woven:
  * pairs are neighbours, not halves (RoFormer, Su et al. 2021); x has rank 4 then. */
 uint32_t rotary_put(struct emitter *e, uint32_t x, uint32_t cosine, uint32_t sine, bool woven);
+/* Both inputs hold as many angles a frame, as far as the file says. */
+rill_status rotary_caches_check(const struct conversion *l, unsigned cosine, unsigned sine);
 /* Turns the first width numbers of the last axis and leaves those behind them; 0: turns all. */
 uint32_t rotary_part_put(struct emitter *e, uint32_t x, uint32_t cosine, uint32_t sine, bool woven,
                          int64_t width);

@@ -110,6 +110,7 @@ static rill_status gqa_angles_check(struct conversion *l)
         return RILL_OK;
     if (!convert_has(l, GQA_COS) || !convert_has(l, GQA_SIN))
         return convert_fail(l, RILL_MALFORMED, "do_rotary wants cos_cache and sin_cache");
+    TRY(rotary_caches_check(l, GQA_COS, GQA_SIN));
     const int64_t head = gqa_head_width(l);
     for (unsigned i = GQA_COS; i <= GQA_SIN; i++) {
         const int64_t angles = convert_size(l, i, -1);

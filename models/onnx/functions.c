@@ -40,6 +40,19 @@ static struct onnx_version version_of(const Onnxpb__Function *f, const char *tex
     return (struct onnx_version) { ONNX_OPSET_MAX, true, text };
 }
 
+/* What it says of types of values; nothing else is of use to a call. */
+static rill_status infos_take(struct functions *u, struct definition *d)
+{
+    const Onnxpb__Function *f = d->pb;
+    d->info = arena_array(u->arena, const Onnxpb__ValueInfo *, f->n_value_info + 1);
+    if (!d->info)
+        return functions_no_room(u);
+    for (size_t i = 0; i < f->n_value_info; i++)
+        if (f->value_info[i]->type && f->value_info[i]->type->tensor_type)
+            d->info[d->n_info++] = f->value_info[i];
+    return RILL_OK;
+}
+
 static rill_status definition_add(struct functions *u, const Onnxpb__Function *f)
 {
     const char *key = key_of(u->arena, f->domain, f->name, f->overload);
@@ -52,6 +65,7 @@ static rill_status definition_add(struct functions *u, const Onnxpb__Function *f
     if (map_get(&u->find, key))
         return err_set(u->r->err, RILL_MALFORMED, "%s is defined twice", text);
     u->of[u->n] = (struct definition) { .pb = f, .text = text, .version = version_of(f, text) };
+    TRY(infos_take(u, &u->of[u->n]));
     return map_set(&u->find, key, u->n++) ? RILL_OK : functions_no_room(u);
 }
 
@@ -421,18 +435,18 @@ static rill_status outputs_write(struct functions *u, const struct call *c, cons
 static rill_status types_write(struct functions *u, const struct call *c, const struct names *s,
                                struct written *to)
 {
-    for (size_t i = 0; i < c->of->pb->n_value_info; i++) {
-        const Onnxpb__ValueInfo *from = c->of->pb->value_info[i];
-        const Onnxpb__TensorType *t = from->type ? from->type->tensor_type : NULL;
-        const char *text = t ? onnx_text(u->arena, from->name) : "";
+    for (size_t i = 0; i < c->of->n_info; i++) {
+        const Onnxpb__ValueInfo *from = c->of->info[i];
+        const char *text = onnx_text(u->arena, from->name);
         const struct function_value *v = text ? names_find(u, s, text) : NULL;
-        if (!t || (text && (!v || v->state != VALUE_MADE)))
+        if (text && (!v || v->state != VALUE_MADE))
             continue;
         Onnxpb__ValueInfo *info = arena_copy(u->arena, from, sizeof *from),
                           **more = arena_grow(u->arena, to->value, to->n_value, &to->cap_value,
                                               sizeof *more);
         Onnxpb__Type *type = arena_copy(u->arena, from->type, sizeof *type);
-        Onnxpb__TensorType *element = arena_copy(u->arena, t, sizeof *t);
+        Onnxpb__TensorType *element =
+            arena_copy(u->arena, from->type->tensor_type, sizeof *element);
         if (!text || !info || !more || !type || !element)
             return functions_no_room(u);
         element->shape = NULL;

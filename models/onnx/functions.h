@@ -15,6 +15,8 @@ struct definition {
     const Onnxpb__Function *pb;
     const char *text; /* for messages */
     struct onnx_version version;
+    const Onnxpb__ValueInfo **info; /* those that say a type */
+    size_t n_info;
     uint64_t nodes; /* that a call of it writes, as far as they are counted */
     bool counted;
 };

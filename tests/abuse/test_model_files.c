@@ -162,27 +162,66 @@ static struct pb branches(void)
     return make_model(g, 13);
 }
 
-/* 3000 functions that call each other in a row, and one that calls itself. */
-static struct pb functions(void)
+/* A function of the domain local that makes b of a by as many calls of another in a row. */
+static struct pb local_function(const char *name, const char *of, int calls)
 {
-    struct pb node = make_node("F0", "x", "y");
+    struct pb f = { 0 };
+    for (int i = 0; i < calls; i++) {
+        char in[8], out[8];
+        snprintf(in, sizeof in, i ? "t%d" : "a", i);
+        snprintf(out, sizeof out, i + 1 < calls ? "t%d" : "b", i + 1);
+        struct pb node = make_node(of, in, out);
+        pb_text(&node, NODE_DOMAIN, "local");
+        pb_message(&f, 7, node);
+    }
+    pb_text(&f, 1, name);
+    pb_text(&f, 4, "a");
+    pb_text(&f, 5, "b");
+    pb_text(&f, 10, "local");
+    return f;
+}
+
+static struct pb calls_local(const char *name)
+{
+    struct pb node = make_node(name, "x", "y");
     pb_text(&node, NODE_DOMAIN, "local");
     struct pb m = model_of(node);
     pb_message(&m, MODEL_OPSET, make_opset("local", 1));
+    return m;
+}
+
+/* 3000 functions that call each other in a row, and one that calls itself. */
+static struct pb functions(void)
+{
+    struct pb m = calls_local("F0");
     for (int i = 0; i < 3000; i++) {
-        struct pb f = { 0 };
         char name[16], next[16];
         snprintf(name, sizeof name, "F%d", i);
         snprintf(next, sizeof next, "F%d", i == 2999 ? i : i + 1);
-        node = make_node(next, "a", "b");
-        pb_text(&node, NODE_DOMAIN, "local");
-        pb_text(&f, 1, name);
-        pb_text(&f, 4, "a");
-        pb_text(&f, 5, "b");
-        pb_message(&f, 7, node);
-        pb_text(&f, 10, "local");
-        pb_message(&m, 25, f);
+        pb_message(&m, 25, local_function(name, next, 1));
     }
+    return m;
+}
+
+/* 4096 calls of one that says nothing of 200000 values. */
+static struct pb functions_infos(void)
+{
+    struct pb m = calls_local("F12"), inner = { 0 };
+    for (int i = 1; i <= 12; i++) {
+        char name[16], next[16];
+        snprintf(name, sizeof name, "F%d", i);
+        snprintf(next, sizeof next, "F%d", i - 1);
+        pb_message(&m, 25, local_function(name, next, 2));
+    }
+    pb_message(&inner, 7, make_node("Neg", "a", "b"));
+    pb_text(&inner, 1, "F0");
+    pb_text(&inner, 4, "a");
+    pb_text(&inner, 5, "b");
+    pb_text(&inner, 10, "local");
+    pb_message(&inner, 9, make_opset("", 13));
+    for (int i = 0; i < 200000; i++)
+        pb_message(&inner, 12, (struct pb) { 0 });
+    pb_message(&m, 25, inner);
     return m;
 }
 
@@ -303,6 +342,7 @@ static const struct row {
     { "subgraphs-deep-by-one", deep_by_one, "nested more than 16 deep" },
     { "subgraphs-branches", branches, NULL },
     { "functions", functions, "functions call functions more than 64 deep" },
+    { "functions-infos", functions_infos, NULL },
     { "constants-fill", fill_huge, "" },
     { "constants-range", range_huge, "" },
     { "constants-concat-chain", expand_chain, "" },
