@@ -62,6 +62,35 @@ struct kern_q8 kern_q8_open(const void *packed, size_t n, size_t k)
     return q;
 }
 
+/* Those of one span, of so many terms, each with an output of its panel. */
+static bool span_is_whole(const struct kern_q8_outlier *at, const struct kern_q8_outlier *end,
+                          size_t terms)
+{
+    for (; at < end; at++)
+        if (at->at / KERN_Q8_SPAN >= KERN_LANES || at->at % KERN_Q8_SPAN >= terms)
+            return false;
+    return true;
+}
+
+bool kern_q8_check(const void *packed, size_t n, size_t k, bool outliers)
+{
+    const struct layout l = layout_of(n, k, true);
+    const uint8_t in_16 = ((const uint8_t *) packed)[l.last + 1];
+    if (!outliers || !in_16)
+        return !in_16;
+    const struct kern_q8 q = kern_q8_open(packed, n, k);
+    if ((in_16 != 2 && in_16 != 4) || q.from[0])
+        return false;
+    for (size_t i = 0; i < l.panels * l.spans; i++) {
+        const size_t left = k - i % l.spans * KERN_Q8_SPAN;
+        if (q.from[i + 1] < q.from[i] || q.from[i + 1] > l.w / WEIGHTS_EVERY ||
+            !span_is_whole(q.outliers + q.from[i], q.outliers + q.from[i + 1],
+                           left < KERN_Q8_SPAN ? left : KERN_Q8_SPAN))
+            return false;
+    }
+    return true;
+}
+
 /* ---- outliers ---- */
 
 /* Takes from n weights whose products meet what these may exceed 16 bits by, from the largest

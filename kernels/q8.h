@@ -93,6 +93,11 @@ void kern_q8_pack(void *ret, const struct kern_q8_w *w);
 /* Finds the parts of a packed form; no bias, by 1. */
 struct kern_q8 kern_q8_open(const void *packed, size_t n, size_t k);
 
+/* Whether what lies there is one that reads nothing outside itself, laid out by another process;
+ * outliers: as it was for kern_q8_bytes. */
+#define KERN_Q8_DAMAGED "its packed weights are damaged: compile the model again"
+bool kern_q8_check(const void *packed, size_t n, size_t k, bool outliers);
+
 /* u8 whose range holds 0 and low .. high. A range of 0 gives a scale of 0, and all values are 0 */
 struct kern_quant kern_quant_of_range(float low, float high);
 #endif

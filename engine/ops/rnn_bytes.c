@@ -261,6 +261,17 @@ static const unsigned from_weights[] = { IN_W,      IN_R,       IN_B,     IN_W_S
                                          IN_W_ZERO, IN_R_SCALE, IN_R_ZERO };
 #define N_FROM_WEIGHTS (sizeof from_weights / sizeof *from_weights)
 
+/* Of another process: no product of a cell has outliers. */
+static bool dir_is_whole(const struct byte_cell *q, const char *at)
+{
+    bool whole = true;
+    for (int i = 0; i < 2; i++) {
+        whole &= kern_q8_check(at, q->form[i].n, q->form[i].k, false);
+        at += q->packed_bytes[i] + q->scales_bytes;
+    }
+    return whole;
+}
+
 static rill_status weights_prepare(struct prep *c, struct byte_cell *q)
 {
     const void *x[N_BYTES_IN] = { NULL };
@@ -281,6 +292,9 @@ static rill_status weights_prepare(struct prep *c, struct byte_cell *q)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     for (int64_t d = 0; !there && d < q->g.dirs; d++)
         dir_pack(q, &s, d, zeros, to + (size_t) d * q->dir_bytes);
+    for (int64_t d = 0; there && d < q->g.dirs; d++)
+        if (!dir_is_whole(q, to + (size_t) d * q->dir_bytes))
+            return prep_fail(c, KERN_Q8_DAMAGED);
     c->packed |= packed;
     q->packed = to;
     return RILL_OK;

@@ -249,6 +249,46 @@ static void outliers_lists_check(struct check *t)
     }
 }
 
+/* Another process laid it out: what would read outside is told. */
+static void damaged_check(struct check *t)
+{
+    const size_t n = 48, k = KERN_Q8_SPAN + 76;
+    struct q8 q = { .s = { 8, n, k }, .variant = W_SIGNED };
+    weights_make(t, &q);
+    for (size_t i = 0; i < n * k; i++)
+        q.w[i] = (i % k + 20) % 100 < 2 ? 127 : (uint8_t) (check_bits(t) % 65 - 32);
+    q.from.rows = t->new.q8_outliers ? 8 : 0;
+    uint8_t *packed = check_bytes(t, kern_q8_bytes(n, k, q.from.rows > 0), false);
+    kern_q8_pack(packed, &q.from);
+    const struct kern_q8 open = kern_q8_open(packed, n, k);
+    int32_t want[8] = { true, !open.in_16 }, got[8];
+    got[0] = kern_q8_check(packed, n, k, q.from.rows > 0);
+    got[1] = kern_q8_check(packed, n, k, false);
+    uint32_t *from = (uint32_t *) (void *) (packed + ((const uint8_t *) open.from - packed));
+    struct kern_q8_outlier *at =
+        (struct kern_q8_outlier *) (void *) (packed + ((const uint8_t *) open.outliers - packed));
+    const uint32_t froms[] = { 0x40000000, from ? from[0] - 1 : 0 };
+    for (int i = 0; open.in_16 && i < 2; i++) {
+        const uint32_t was = from[1];
+        from[1] = froms[i];
+        got[2 + i] = kern_q8_check(packed, n, k, true);
+        from[1] = was;
+    }
+    const uint16_t terms[] = { KERN_Q8_SPAN * 16, 76, 15 * KERN_Q8_SPAN + 76, 75 };
+    for (int i = 0; open.in_16 && i < 4; i++) { /* of the last span of the last panel */
+        const uint16_t was = at[from[6] - 1].at;
+        at[from[6] - 1].at = terms[i];
+        want[4 + i] = i == 3;
+        got[4 + i] = kern_q8_check(packed, n, k, true);
+        at[from[6] - 1].at = was;
+    }
+    const int32_t pays = t->new.q8_outliers, kept = open.in_16 > 0;
+    want[2] = want[3] = false;
+    check_ints(t, "kern_q8_pack", &pays, &kept, 1, "outliers that pay");
+    check_ints(t, "kern_q8_check", want, got, open.in_16 ? 8 : 2, "damaged");
+    check_drop(t);
+}
+
 void check_q8(struct check *t)
 {
     static const size_t ms[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 65 };
@@ -269,6 +309,7 @@ void check_q8(struct check *t)
                     check_bits(t) % VARIANTS);
     largest_check(t);
     outliers_lists_check(t);
+    damaged_check(t);
 }
 
 /* ---- floats to numbers of 8 bits ---- */
