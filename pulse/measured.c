@@ -189,7 +189,7 @@ static int64_t begins_behind(const struct measure *of, const struct positions *p
                           far = position_row(ps, of->at, of->query, later + i);
     int64_t y = s->first;
     double v, w;
-    if (pieces_reach(row.e, REACH_MAX) >= keys)
+    if (pieces_reach(row.e, REACH_MAX) + expression_period(row.e) >= keys)
         return -1;
     for (int64_t k = s->first; k < keys; k++) {
         if (!position_value(ps, &row, of->key, k, &v) ||

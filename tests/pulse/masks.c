@@ -330,6 +330,7 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
     case ONCE_FAR:
     case SINKS_FAR:
     case SINKS_SLOPE:
+    case SINKS_ROUND:
     case ROOT_3000: return far_shown(b, t, a);
     case EVERY_3000: return every(b, a, 3000);
     case TWO_REMAINDERS: return GB(b, "And", "", every(b, a, 50), every(b, a, 49));

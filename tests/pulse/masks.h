@@ -48,6 +48,7 @@ struct written {
         SINKS_WHILE,      /* the first frames, up to 20 before the query */
         SINK_CHUNK_WHILE, /* the first frame and chunks, up to 4 before the query */
         SINKS_EARLY,      /* a band, of which the first queries alone see more */
+        SINKS_ROUND,      /* and one that sees each 100th frame from 683 times its place on */
         ROOT_3000,        /* (j - i)^2 is 3000 (j - i) */
         SQUARES,          /* (i - j)^2 is at most 9 */
         HELD,             /* i - j is what it is when it is clipped to 0..3 */

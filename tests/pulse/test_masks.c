@@ -154,6 +154,7 @@ static const struct written rows[] = {
     { .name = "first frames, also behind, linear", .mask = SINKS_AHEAD, .laid = LINEAR },
     { .name = "first frames, one far behind", .mask = SINKS_FAR, .refused = "2048 away" },
     { .name = "first frames, a line behind", .mask = SINKS_SLOPE, .refused = "2048 away" },
+    { .name = "first frames, of each hundred behind", .mask = SINKS_ROUND, .refused = "2048 away" },
     { .name = "a root far ahead", .mask = ROOT_3000, .refused = "2048 away" },
     { .name = "squares", .mask = SQUARES },
     { .name = "distances that a Clip leaves", .mask = HELD },
