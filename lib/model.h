@@ -74,7 +74,8 @@ struct rill_model {
     uint64_t set_as_read;     /* bit i: pair i of opts.set was taken as the file was read */
     const struct dim *stream; /* the symbol that counts input frames; NULL: a graph without time */
     const struct dim *batch;  /* one that counts the batch and was taken as 1; NULL: none was */
-    struct mgraph batched;    /* where one was: what was typed */
+    const struct dim *batch_of_windows;  /* one that was 1 as windows were cut; NULL: none was */
+    struct mgraph batched;               /* where one was: what was typed */
     struct model_port *inputs, *outputs; /* one per graph input and output; NULL: all tensors */
     rill_model_info info;
     struct late_node *late; /* what graphs whose sizes data decides run; NULL: there are none */

@@ -370,6 +370,8 @@ static rill_status do_window(struct transforming *r, const struct spec *s)
     const char *symbol;
     TRY(window_read(r, s, &w));
     TRY(untyped_refuse(r, mgraph_windowed(&made, &r->g, r->facts, &w, &symbol, r->err)));
+    if (r->m->batch)
+        r->m->batch_of_windows = r->m->batch;
     r->g = made;
     r->time.name = symbol;
     return RILL_OK;

@@ -155,9 +155,9 @@ static rill_status write_batched(rill_model *m, int stage, const char *to, rill_
 }
 
 /* why: what was in the way of an open axis. */
-static void batch_tell(const rill_model *m, const char *why)
+static void batch_tell(const struct dim *batch, const char *why)
 {
-    const char *name = dim_name(m->batch);
+    const char *name = dim_name(batch);
     fprintf(stderr, "rill: symbol '%s' is taken as 1, %s (--set %s=2 takes another number)\n", name,
             why, name);
 }
@@ -174,16 +174,16 @@ static rill_status write_stage(rill_model *m, int stage, int64_t pulse, const ch
                                rill_error *err)
 {
     rill_error why = { .text = "as a stream has one recording" };
-    if (!m->batch)
-        return write_single(m, stage, pulse, to, err);
-    rill_status s = stage == PULSED ? RILL_UNSUPPORTED : write_batched(m, stage, to, &why);
+    const struct dim *single = m->batch ? m->batch : m->batch_of_windows;
+    rill_status s =
+        !m->batch || stage == PULSED ? RILL_UNSUPPORTED : write_batched(m, stage, to, &why);
     if (s != RILL_UNSUPPORTED) {
         *err = why;
         return s;
     }
     s = write_single(m, stage, pulse, to, err);
-    if (s == RILL_OK)
-        batch_tell(m, why.text);
+    if (s == RILL_OK && single)
+        batch_tell(single, why.text);
     return s;
 }
 

@@ -178,6 +178,7 @@ for to in open.onnx open; do
 done
 expect 0 "symbol 'B' is taken as 1, as a stream has one recording (--set B=2 takes another number)" \
     "$rill" convert --pulse 2 "$own/model.onnx" "$dir/single.onnx"
+expect 0 "symbol 'B' is taken as 1" "$rill" convert -t "window(x, 4, 2)" "$own/model.onnx" "$dir/windows.onnx"
 expect 0 "nodes" "$rill" convert --pulse 2 --set B=2 "$own/model.onnx" "$dir/pair.onnx"
 growing=$(dirname "$0")/../models/growing
 for to in gpt2.onnx gpt2; do # positions of one batch behind the other are sizes of four axes
