@@ -288,7 +288,7 @@ static rill_status weights_pack(struct prep *c, struct conv_args *s)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     s->packed = packed;
     if (there && !kern_q8_check(packed, n, k, rows > 0))
-        return prep_fail(c, KERN_Q8_DAMAGED);
+        return op_fail(c->err, RILL_MALFORMED, c->node, KERN_Q8_DAMAGED);
     if (!there)
         kern_q8_pack(packed,
                      &(struct kern_q8_w) { .w = w->data,

@@ -204,7 +204,7 @@ rill_status product_weights_prepare(struct prep *c, struct product_weights *w)
     for (int64_t i = 0; there && i < w->matrices; i++)
         if (!kern_q8_check(to + w->packed_bytes * (size_t) i, w->form.n, w->form.k,
                            w->form.rows > 0))
-            return prep_fail(c, KERN_Q8_DAMAGED);
+            return op_fail(c->err, RILL_MALFORMED, c->node, KERN_Q8_DAMAGED);
     w->packed = to;
     c->packed |= 1u << IN_W;
     c->packed |= zero ? 1u << IN_W_ZERO : 0;

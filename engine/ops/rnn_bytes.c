@@ -294,7 +294,7 @@ static rill_status weights_prepare(struct prep *c, struct byte_cell *q)
         dir_pack(q, &s, d, zeros, to + (size_t) d * q->dir_bytes);
     for (int64_t d = 0; there && d < q->g.dirs; d++)
         if (!dir_is_whole(q, to + (size_t) d * q->dir_bytes))
-            return prep_fail(c, KERN_Q8_DAMAGED);
+            return op_fail(c->err, RILL_MALFORMED, c->node, KERN_Q8_DAMAGED);
     c->packed |= packed;
     q->packed = to;
     return RILL_OK;

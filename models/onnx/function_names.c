@@ -5,6 +5,14 @@
 
 #include <string.h>
 
+rill_status functions_no_room(const struct functions *u)
+{
+    return err_set(u->r->err, RILL_LIMIT,
+                   "writing out the functions that the file defines takes more than %zu bytes of "
+                   "memory",
+                   u->arena->limit_bytes);
+}
+
 /* ---- names that nothing else has ---- */
 
 static rill_status take(struct functions *u, ProtobufCBinaryData name)

@@ -14,14 +14,6 @@ struct written {
     uint32_t n, cap, n_value, cap_value;
 };
 
-rill_status functions_no_room(const struct functions *u)
-{
-    return err_set(u->r->err, RILL_LIMIT,
-                   "writing out the functions that the file defines takes more than %zu bytes of "
-                   "memory",
-                   u->arena->limit_bytes);
-}
-
 /* ---- which function ---- */
 
 static const char *key_of(struct arena *a, ProtobufCBinaryData domain, ProtobufCBinaryData name,

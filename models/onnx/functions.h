@@ -62,10 +62,9 @@ struct place {
     unsigned deep; /* graphs around it */
 };
 
-rill_status functions_no_room(const struct functions *u);
-
 /* ---- function_names.c ---- */
 
+rill_status functions_no_room(const struct functions *u);
 /* The name that is read as this text; data is NULL where there is no memory. */
 ProtobufCBinaryData name_of_text(const struct functions *u, const char *text);
 

@@ -17,14 +17,6 @@ static struct onnx_limits limits_complete(const struct onnx_limits *given, size_
     return l;
 }
 
-Onnxpb__OpsetId *onnx_message_opset(const Onnxpb__Model *m)
-{
-    for (size_t i = m->n_opset_import; i-- > 0;)
-        if (onnx_is_default_domain(m->opset_import[i]->domain))
-            return m->opset_import[i];
-    return NULL;
-}
-
 static rill_status read_opset(struct reader *r, const Onnxpb__Model *m)
 {
     const Onnxpb__OpsetId *set = onnx_message_opset(m);

@@ -97,3 +97,11 @@ bool onnx_is_default_domain(ProtobufCBinaryData d)
 {
     return d.len == 0 || (d.len == 7 && !memcmp(d.data, "ai.onnx", 7));
 }
+
+Onnxpb__OpsetId *onnx_message_opset(const Onnxpb__Model *m)
+{
+    for (size_t i = m->n_opset_import; i-- > 0;)
+        if (onnx_is_default_domain(m->opset_import[i]->domain))
+            return m->opset_import[i];
+    return NULL;
+}
