@@ -189,7 +189,7 @@ static const struct row rows[] = {
     { "frames that are not far apart", MASKS(APART), NULL, NULL },
     { "frames that are not far apart, causal", MASKS(APART, CAUSAL), NULL, NULL },
     { "frames that are counted", MASKS(COUNTED, CAUSAL), NULL, NULL },
-    { "a band that hides the first keys", MASKS(LEFT, CAUSAL, NOT_FIRST), "does not repeat", NULL },
+    { "a band that hides the first keys", MASKS(LEFT, CAUSAL, NOT_FIRST), NULL, NULL },
     { "a band that hides all from the first queries", MASKS(LATE, LEFT, CAUSAL), "does not repeat",
       NULL },
     { "scaled after the mask", AFTER("Mul", NULL, 0.5f), NULL, NULL },
