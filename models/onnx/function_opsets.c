@@ -25,7 +25,7 @@ static bool imports(const Onnxpb__Model *m, ProtobufCBinaryData domain)
 {
     for (size_t i = 0; i < m->n_opset_import; i++) {
         const ProtobufCBinaryData d = m->opset_import[i]->domain;
-        if (d.len == domain.len && !memcmp(d.data, domain.data, d.len))
+        if (d.len == domain.len && (!d.len || !memcmp(d.data, domain.data, d.len)))
             return true;
     }
     return onnx_is_default_domain(domain) && onnx_message_opset(m);

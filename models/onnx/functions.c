@@ -243,7 +243,8 @@ static const Onnxpb__Attribute *attr_named(Onnxpb__Attribute *const *list, size_
                                            ProtobufCBinaryData name)
 {
     for (size_t i = 0; i < n; i++)
-        if (list[i]->name.len == name.len && !memcmp(list[i]->name.data, name.data, name.len))
+        if (list[i]->name.len == name.len &&
+            (!name.len || !memcmp(list[i]->name.data, name.data, name.len)))
             return list[i];
     return NULL;
 }
