@@ -2,6 +2,12 @@
 /* Convolution with lanes along the places of the last axis: weights are broadcast, lines are read
  * where they lie. */
 
+#ifdef CONV_FIVE /* outputs of a group that has no others: one more would wait for itself alone */
+#define CONV_ACC 5
+#else
+#define CONV_ACC (CONV_OUTS * CONV_VECS)
+#endif
+
 enum { FN(CONV_PLAIN), FN(CONV_MASKED), FN(CONV_EVEN), FN(CONV_APART) };
 
 static inline v16 FN(load_apart)(const float *p, size_t stride, uint32_t mask)
@@ -19,7 +25,7 @@ V16_UNROLLED void FN(conv_tile)(float *restrict y, size_t ldy, const float *rest
                                 size_t width, size_t vec, const int outs, const int vecs,
                                 const int how)
 {
-    v16 acc[CONV_OUTS * CONV_VECS];
+    v16 acc[CONV_ACC];
     const ptrdiff_t apart = how == FN(CONV_EVEN) ? 32
         : how == FN(CONV_APART)                  ? 16 * (ptrdiff_t) c->stride
                                                  : 16;
@@ -88,6 +94,9 @@ CONV_ROW(4)
 #if CONV_OUTS == 8
 CONV_ROW(8)
 #endif
+#ifdef CONV_FIVE
+CONV_ROW(5)
+#endif
 #undef CONV_ROW
 #undef CONV_TILE
 
@@ -105,6 +114,10 @@ void FN(conv_group)(float *restrict y, size_t ldy, const float *restrict x, cons
         (y + (panel + o) * ldy, ldy, x, w + o, bias ? bias + panel + o : bias, lines, c, width);
 #if CONV_OUTS == 8
         ROWS(8)
+#endif
+#ifdef CONV_FIVE
+        if (end == 5)
+            ROWS(5)
 #endif
         ROWS(4)
         ROWS(2)

@@ -389,6 +389,7 @@ V16_INLINE void v8_square_turn(float *y, ptrdiff_t ldy, const float *x, ptrdiff_
 /* A tile of a convolution: outputs, and vectors of places. */
 #define CONV_OUTS 4
 #define CONV_VECS 1
+#define CONV_FIVE
 
 V16_INLINE __m256 load_mask8(const float *p, uint32_t mask)
 {
