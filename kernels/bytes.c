@@ -174,6 +174,35 @@ void kern_bytes_most(uint8_t *restrict y, const uint8_t *restrict x, size_t n, s
         y[i] = (x[i * step] ^ flip) > (y[i] ^ flip) ? x[i * step] : y[i];
 }
 
+/* The greatest of so many lines, 16 bytes of each. */
+static inline line column_most(const uint8_t *x, const struct kern_lines_most *m, line flip)
+{
+    line most = line_load(x) ^ flip;
+    for (size_t l = 1; l < m->lines; l++) {
+        const line a = line_load(x + l * m->line_step) ^ flip;
+        for (size_t i = 0; i < sizeof most; i++)
+            most[i] = a[i] > most[i] ? a[i] : most[i];
+    }
+    return most ^ flip;
+}
+
+void kern_bytes_lines_most(uint8_t *restrict y, const uint8_t *restrict x,
+                           const struct kern_lines_most *m)
+{
+    const line flip = m->flip - (line) { 0 };
+    for (size_t r = 0; r < m->rows; r++, y += m->n, x += m->row_step) {
+        for (size_t k = 0; m->n >= 16 && k < m->n; k += 16) {
+            const size_t i = block_at(k, m->n);
+            const line most = column_most(x + i, m, flip);
+            memcpy(y + i, &most, sizeof most);
+        }
+        if (m->n < 16)
+            memcpy(y, x, m->n);
+        for (size_t l = 1; l < m->lines && m->n < 16; l++)
+            kern_bytes_most(y, x + l * m->line_step, m->n, 1, m->flip);
+    }
+}
+
 /* ---- maps that are two lines ---- */
 
 #define SLOPE_ONE 32768

@@ -26,4 +26,12 @@ bool kern_map_line_of(struct kern_map_line *ret, const uint8_t *table);
 /* y[i] = the greater of y[i] and x[i * step], i < n, after `flip`: 0 of u8, 128 of s8 */
 void kern_bytes_most(uint8_t *restrict y, const uint8_t *restrict x, size_t n, size_t step,
                      uint8_t flip);
+/* Bytes of rows of which each is the greatest of `lines` lines: x[line_step] lies below x. */
+struct kern_lines_most {
+    size_t rows, row_step, lines, line_step, n;
+    uint8_t flip;
+};
+/* y[r * n + i] = the greatest of x[r * row_step + l * line_step + i], l < lines, i < n */
+void kern_bytes_lines_most(uint8_t *restrict y, const uint8_t *restrict x,
+                           const struct kern_lines_most *m);
 #endif

@@ -95,10 +95,11 @@ struct pool {
     const struct line_op *lines; /* NULL: place by place */
     struct span *spans;          /* then: of each tap along the last axis, those that have it */
     bool joined;                 /* and all rows, of all channels, are one */
-    int64_t *taps;               /* of AveragePool: that count at each place of a row */
-    row_fn *row;                 /* rows of all channels; NULL: not so */
-    struct kern_conv places;     /* of a row */
-    float *counts;               /* taps as floats */
+    int64_t together;        /* or so many rows of bytes are taken line by line first; 0: not so */
+    int64_t *taps;           /* of AveragePool: that count at each place of a row */
+    row_fn *row;             /* rows of all channels; NULL: not so */
+    struct kern_conv places; /* of a row */
+    float *counts;           /* taps as floats */
 };
 
 static rill_status ways_prepare(struct prep *c, struct pool *p);
@@ -436,6 +437,24 @@ static bool rows_join(const struct window3 *g)
         g->in[2] == g->out[2] * g->stride[2];
 }
 
+#define TOGETHER_BYTES 4096 /* of lines that are the greatest of their rows' */
+
+/* Rows of bytes, of one axis or two, none of whose windows reaches outside: how many of a channel
+ * are taken together. */
+static int64_t rows_together(const struct pool *p)
+{
+    const struct window3 *g = &p->g;
+    if (p->lines->type == DTYPE_F32 || g->kernel[0] != 1 || g->in[0] != 1 || g->in[2] < 1 ||
+        g->in[2] > TOGETHER_BYTES)
+        return 0;
+    for (int a = 0; a < 3; a++)
+        if (g->before[a] ||
+            (g->out[a] - 1) * g->stride[a] + (g->kernel[a] - 1) * g->dilation[a] >= g->in[a])
+            return 0;
+    const int64_t most = TOGETHER_BYTES / g->in[2];
+    return most < g->out[1] ? most : g->out[1];
+}
+
 static struct span span_of(const struct window3 *g, int64_t k)
 {
     const int64_t s = g->stride[2], at = k * g->dilation[2] - g->before[2],
@@ -449,6 +468,7 @@ static bool lines_prepare(struct prep *c, struct pool *p)
     const struct window3 *g = &p->g;
     const bool sums = p->lines->take == take_sum;
     p->joined = !sums && rows_join(g);
+    p->together = sums ? 0 : rows_together(p);
     p->spans = arena_array(c->arena, struct span, (size_t) g->kernel[2]);
     if (sums)
         p->taps = arena_array(c->arena, int64_t, (size_t) g->out[2] + 1);
@@ -569,6 +589,42 @@ static void lines_run(const struct eval *e)
                 }
 }
 
+/* n rows of a channel, whose lines were taken: their places. */
+static void together_places(const struct pool *p, uint8_t *y, const uint8_t *lines, int64_t n)
+{
+    const struct window3 *g = &p->g;
+    const uint8_t flip = p->lines->type == DTYPE_I8 ? 0x80 : 0;
+    const bool one =
+        g->in[2] == g->out[2] * g->stride[2] && (g->kernel[2] - 1) * g->dilation[2] < g->stride[2];
+    const int64_t rows = one ? 1 : n, places = (one ? n : 1) * g->out[2];
+    memset(y, flip, (size_t) (n * g->out[2]));
+    for (int64_t r = 0; r < rows; r++, y += places, lines += g->in[2])
+        for (int64_t k = 0; k < g->kernel[2]; k++)
+            kern_bytes_most(y, lines + k * g->dilation[2], (size_t) places, (size_t) g->stride[2],
+                            flip);
+}
+
+static void together_run(const struct eval *e)
+{
+    const struct pool *p = e->args;
+    const struct window3 *g = &p->g;
+    const int64_t channels = e->in[0]->dim[0] * e->in[0]->dim[1], step = g->stride[1] * g->in[2];
+    const uint8_t *x = e->x[0];
+    uint8_t *y = e->y[0], lines[TOGETHER_BYTES];
+    struct kern_lines_most m = { .row_step = (size_t) step,
+                                 .lines = (size_t) g->kernel[1],
+                                 .line_step = (size_t) (g->dilation[1] * g->in[2]),
+                                 .n = (size_t) g->in[2],
+                                 .flip = p->lines->type == DTYPE_I8 ? 0x80 : 0 };
+    for (int64_t ch = 0; ch < channels; ch++, x += g->n_in)
+        for (int64_t o = 0, n; o < g->out[1]; o += n, y += n * g->out[2]) {
+            n = g->out[1] - o < p->together ? g->out[1] - o : p->together;
+            m.rows = (size_t) n;
+            kern_bytes_lines_most(lines, x + o * step, &m);
+            together_places(p, y, lines, n);
+        }
+}
+
 /* ---- place by place ---- */
 
 static void pool_run(const struct eval *e, enum kind kind, visit *see)
@@ -585,7 +641,7 @@ static void pool_run(const struct eval *e, enum kind kind, visit *see)
         return;
     }
     if (made->lines && e->y[0]) {
-        (made->joined ? joined_run : lines_run)(e);
+        (made->joined ? joined_run : made->together ? together_run : lines_run)(e);
         return;
     }
     for (int64_t ch = 0; ch < channels; ch++)

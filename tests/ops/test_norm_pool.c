@@ -300,6 +300,21 @@ static void joined_check(struct ops_test *t, enum dtype type)
     ways_check(t, a, filled(t, type, 4, dim), false);
 }
 
+/* No window reaches outside: lines of a row are taken together, and rows, which windows may cover
+ * with a rest. */
+static void together_check(struct ops_test *t, enum dtype type)
+{
+    const int64_t kernel[] = { 1 + below(4), 1 + below(4) },
+                  stride[] = { 1 + below(4), 1 + below(5) }, gap[] = { 1 + below(2), 1 + below(2) },
+                  pads[4] = { 0 },
+                  dim[] = { 1 + below(2), 1 + below(3), (kernel[0] - 1) * gap[0] + 1 + below(40),
+                            (kernel[1] - 1) * gap[1] + 1 + below(below(9) ? 150 : 3000) };
+    const struct attr a[] = { INTS_OF("kernel_shape", 2, kernel), INTS_OF("strides", 2, stride),
+                              INTS_OF("dilations", 2, gap), INTS_OF("pads", 4, pads),
+                              ONE_INT("ceil_mode", 0) };
+    ways_check(t, a, filled(t, type, 4, dim), false);
+}
+
 static void test_lines(struct ops_test *t)
 {
     for (int i = 0; i < 100; i++) {
@@ -310,6 +325,8 @@ static void test_lines(struct ops_test *t)
         joined_check(t, DTYPE_F32);
         joined_check(t, DTYPE_U8);
         joined_check(t, DTYPE_I8);
+        together_check(t, DTYPE_U8);
+        together_check(t, DTYPE_I8);
     }
     t->what = "";
 }
