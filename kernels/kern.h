@@ -195,6 +195,11 @@ struct kern {
      * nor any x. */
     void (*gemm_rows_narrow)(float *const *y, const float *const *x, const struct kern_narrow *w,
                              size_t m);
+    /* `count` products of one row: y[o] = sum_k x[b*step_x + k] * w[o][k], where outputs b*n ..
+     * b*n+n-1 are of row b, n = w->n / count a multiple of 16; to the bits of gemm_each_f32. w: of
+     * KERN_NARROW_S8, a scale for each output, no bias. */
+    void (*gemm_each_narrow)(float *restrict y, const float *restrict x, size_t step_x,
+                             const struct kern_narrow *w, size_t count);
 
     /* y[i] = f(x[i]), y[i] = f(a[i], b[i]); y may be an operand */
 #define KERN_MEMBER_1(name) void (*name##_f32)(float *y, const float *x, size_t n)
@@ -402,7 +407,7 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(quantize_f32)
 #define KERN_GROUP_small(K) K(cell_small_f32)
 #define KERN_GROUP_seq(K) K(cell_seq_f32) K(cell_sums)
-#define KERN_GROUP_narrow(K) K(gemm_rows_narrow)
+#define KERN_GROUP_narrow(K) K(gemm_rows_narrow) K(gemm_each_narrow)
 #define KERN_GROUP_pool(K) K(pool_max_f32) K(pool_mean_f32) K(pool_squares_f32)
 #define KERN_GROUP_fft(K) K(fft_f32) K(rfft_f32) K(irfft_f32)
 #define KERN_GROUP_bytes(K)                                                                        \

@@ -11,6 +11,9 @@ static const struct attr_spec narrow_attrs[] = {
     { .name = "block_size",
       .kind = ATTR_INT,
       .offset = offsetof(struct matmul_narrow_attr, block) },
+    { .name = "matrices",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct matmul_narrow_attr, matrices) },
     EPILOGUE_ROW(struct matmul_narrow_attr),
     { 0 },
 };
@@ -65,8 +68,27 @@ static const struct dim *terms_of(struct infer *c, const struct fact *x)
     return k;
 }
 
+/* Of a row for each matrix. */
+static rill_status matrices_check(struct infer *c, const struct tensor *w)
+{
+    const struct matmul_narrow_attr *a = c->attr;
+    const struct fact *x = c->in[NARROW_X];
+    const struct dim *rows = dim_int(c->dims, 1);
+    for (int i = 0; i + 1 < x->rank; i++)
+        rows = dim_mul(c->dims, rows, x->shape[i]);
+    if (a->matrices < 1 || a->matrices > w->dim[1] || w->dim[1] % (a->matrices * KERN_LANES) ||
+        !dim_is(rows, a->matrices) || is_conv(c->node) || a->block || w->type != DTYPE_I8 ||
+        infer_has(c, NARROW_ZERO) || infer_has(c, NARROW_BIAS))
+        return infer_fail(c,
+                          "matrices=%lld; wants a row and a multiple of %d outputs for each, i8 "
+                          "without zeros, blocks and bias",
+                          (long long) a->matrices, KERN_LANES);
+    return RILL_OK;
+}
+
 static rill_status narrow_infer(struct infer *c)
 {
+    const struct matmul_narrow_attr *a = c->attr;
     const struct fact *x = c->in[NARROW_X];
     const int least = is_conv(c->node) ? 3 : 1;
     const struct tensor *w = known(c, NARROW_W);
@@ -75,6 +97,8 @@ static rill_status narrow_infer(struct infer *c)
     if (!w || w->rank != 2 || x->rank < least || !dim_is(terms_of(c, x), w->dim[0]))
         return infer_fail(c, "wants rows and a known matrix with a weight for each of their terms");
     TRY(scales_check(c, w));
+    if (a->matrices)
+        TRY(matrices_check(c, w));
     const struct fact *bias = infer_has(c, NARROW_BIAS) ? c->in[NARROW_BIAS] : NULL;
     if (bias &&
         (bias->type != DTYPE_F32 || bias->rank < 1 || !fact_is_static(bias) ||
@@ -85,8 +109,9 @@ static rill_status narrow_infer(struct infer *c)
     memcpy(c->out[0].shape, x->shape, sizeof x->shape);
     for (int i = 2; i < x->rank && is_conv(c->node); i++)
         c->out[0].shape[i] = dim_int(c->dims, 1);
-    c->out[0].shape[is_conv(c->node) ? 1 : x->rank - 1] = dim_int(c->dims, w->dim[1]);
-    return epilogue_infer(c, ((const struct matmul_narrow_attr *) c->attr)->epilogue);
+    c->out[0].shape[is_conv(c->node) ? 1 : x->rank - 1] =
+        dim_int(c->dims, w->dim[1] / (a->matrices ? a->matrices : 1));
+    return epilogue_infer(c, a->epilogue);
 }
 
 /* ---- plan ---- */
@@ -94,6 +119,7 @@ static rill_status narrow_infer(struct infer *c)
 struct narrow_args {
     struct kern_narrow w; /* without a bias */
     size_t m;
+    bool each; /* row has a matrix of its own */
     struct epilogue epilogue;
 };
 
@@ -162,9 +188,10 @@ static rill_status narrow_prepare(struct prep *c)
     g->m = 1;
     for (int i = 0; i < (is_conv(c->node) ? 1 : c->in[NARROW_X]->rank - 1); i++)
         g->m *= (size_t) c->in[NARROW_X]->dim[i];
+    g->each = ((const struct matmul_narrow_attr *) c->attr)->matrices;
     c->args = g;
-    c->kernel = kernels[g->w.kind];
-    c->many = many_pays((int64_t) g->m, (int64_t) g->w.n, (int64_t) g->w.k);
+    c->kernel = g->each ? "gemm_each_narrow i8" : kernels[g->w.kind];
+    c->many = !g->each && many_pays((int64_t) g->m, (int64_t) g->w.n, (int64_t) g->w.k);
     return RILL_OK;
 }
 
@@ -201,8 +228,15 @@ static void narrow_eval_many(const struct eval *e, unsigned n)
 
 static void narrow_eval(const struct eval *e)
 {
-    if (tensor_count(e->out[0]))
+    const struct narrow_args *g = e->args;
+    if (!tensor_count(e->out[0]))
+        return;
+    if (!g->each) {
         narrow_eval_many(e, 1);
+        return;
+    }
+    e->kern->gemm_each_narrow(e->y[0], e->x[NARROW_X], g->w.k, &g->w, g->m);
+    results_finish(e, g);
 }
 
 /* clang-format off */

@@ -202,8 +202,107 @@ static void test_row(long k, int64_t m)
     build_drop(&b);
 }
 
+/* ---- rows that have matrices of their own ---- */
+
+#define MATRICES 24
+
+static const struct each_row {
+    const char *what;
+    enum dtype type;
+    int64_t axis;    /* of scales; -1: one for all */
+    int zero;        /* 0: none */
+    int64_t rows, n; /* of each matrix */
+    bool equation;
+    enum dtype kept;
+} each_rows[] = {
+    { "matrices", DTYPE_I8, 2, 0, 1, 128, false, DTYPE_I8 },
+    { "matrices of an equation", DTYPE_I8, 2, 0, 1, 128, true, DTYPE_I8 },
+    { "matrices of one scale", DTYPE_I8, -1, 0, 1, 144, true, DTYPE_I8 },
+    { "matrices of u8 with its middle as zero", DTYPE_U8, 2, 128, 1, 128, false, DTYPE_I8 },
+    { "matrices with zeros", DTYPE_I8, 2, 5, 1, 128, false, DTYPE_NONE },
+    { "matrices with a scale a term", DTYPE_I8, 1, 0, 1, 128, true, DTYPE_NONE },
+    { "matrices with a scale each", DTYPE_I8, 0, 0, 1, 128, true, DTYPE_NONE },
+    { "matrices that fill no panels", DTYPE_I8, 2, 0, 1, 120, true, DTYPE_NONE },
+    { "matrices of two rows", DTYPE_I8, 2, 0, 2, 128, false, DTYPE_NONE },
+    { "matrices of two rows of an equation", DTYPE_I8, 2, 0, 2, 128, true, DTYPE_NONE },
+    { "matrices of halves", DTYPE_F16, 2, 0, 1, 128, true, DTYPE_NONE },
+};
+
+static uint32_t each_weights(struct build *b, const struct each_row *r)
+{
+    const int64_t dim[] = { MATRICES, TERMS / 2, r->n };
+    struct tensor *t = numbers(b, r->type, dim[0] * dim[1], dim[2]);
+    t->rank = 3;
+    memcpy(t->dim, dim, sizeof dim);
+    const uint32_t w = constant(b, t);
+    if (dtype_is_half(r->type)) {
+        struct attr to = { .name = "to", .kind = ATTR_INT, .i = DTYPE_F32 };
+        return build_node(b, "Cast", &to, 1, &w, 1);
+    }
+    struct tensor *s =
+        tensor_new(&b->arena, DTYPE_F32, r->axis >= 0, &dim[r->axis < 0 ? 0 : r->axis]);
+    for (int64_t i = 0; i < tensor_count(s); i++)
+        ((float *) s->data)[i] = (float) (1 + rnd(90)) * 1e-4f;
+    uint32_t in[3] = { w, constant(b, s) };
+    const struct row zero = { .type = r->type, .zero = r->zero };
+    struct attr axis = { .name = "axis", .kind = ATTR_INT, .i = r->axis < 0 ? 1 : r->axis };
+    if (r->zero)
+        in[2] = zeros(b, &zero, in[1]);
+    return build_node(b, "DequantizeLinear", &axis, 1, in, r->zero ? 3 : 2);
+}
+
+/* Of rows; returns the rank. */
+static int each_shape(const struct each_row *r, int64_t dim[4])
+{
+    const int64_t product[4] = { MATRICES, r->rows, TERMS / 2 },
+                  equation[4] = { 1, r->rows, MATRICES, TERMS / 2 };
+    memcpy(dim, r->equation ? equation : product, sizeof product);
+    return r->equation ? 4 : 3;
+}
+
+static void each_build(struct build *b, const struct each_row *r)
+{
+    static const char *const texts[] = { "btgi,gih->btgh" };
+    struct fact f = { .type = DTYPE_F32 };
+    int64_t dim[4];
+    f.rank = each_shape(r, dim);
+    for (int i = 0; i < f.rank; i++)
+        f.shape[i] = dim_int(b->dims, dim[i]);
+    uint32_t in[2] = { graph_add_input(&b->g, "x", &f), each_weights(b, r) };
+    struct attr text = { .name = "equation", .kind = ATTR_STRINGS, .strings = { 1, texts } };
+    uint32_t y = build_node(b, r->equation ? "Einsum" : "MatMul", &text, r->equation, in, 2);
+    graph_add_output(&b->g, build_node(b, "Tanh", NULL, 0, &y, 1));
+}
+
+static void test_each(long k)
+{
+    const struct each_row *r = &each_rows[k];
+    struct build b;
+    struct tgraph t;
+    struct graph made, live, settled;
+    const struct tensor *want[1] = { 0 }, *got[1] = { 0 };
+    build_init(&b);
+    each_build(&b, r);
+    bool ok = tgraph_from_mgraph(&t, &(struct mgraph) { b.g }, NULL, &b.err) == RILL_OK &&
+        graph_declutter(&made, &t.g, NULL, &b.err) == RILL_OK &&
+        graph_settle(&settled, &made, NULL, &b.err) == RILL_OK &&
+        graph_pruned(&live, &settled, &b.err) == RILL_OK && graph_check(&live, &b.err) == RILL_OK;
+    check(ok, b.err.text, k);
+    check(ok && kept_as(&live) == r->kept, r->what, kept_as(&live));
+    struct tensor *own = numbers(&b, DTYPE_F32, MATRICES * r->rows, TERMS / 2);
+    own->rank = each_shape(r, own->dim);
+    const struct tensor *x = own;
+    check(ok && interp_run(&t.g, &x, &b.arena, want, &b.err) == RILL_OK &&
+              interp_run(&live, &x, &b.arena, got, &b.err) == RILL_OK &&
+              !memcmp(want[0]->data, got[0]->data, tensor_bytes(want[0])),
+          r->what, r->rows);
+    build_drop(&b);
+}
+
 int main(void)
 {
+    for (size_t k = 0; k < sizeof each_rows / sizeof *each_rows; k++)
+        test_each((long) k);
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         test_row((long) k, 1);
         test_row((long) k, 6);

@@ -113,6 +113,24 @@ static void shape_check(struct check *t, enum kern_narrow_kind kind, size_t m, s
     check_drop(t);
 }
 
+/* A row for each of several matrices, beside each of them alone. */
+static void each_check(struct check *t, size_t count, size_t n, size_t k, bool low)
+{
+    struct narrow v;
+    const size_t all = count * n, ldx = k + 3 * low;
+    narrow_make(t, &v, KERN_NARROW_S8, all, k, k + 1);
+    float *x = check_buf(t, count * ldx, low), *want = check_buf(t, all, low),
+          *got = check_buf(t, all, low), *p = check_buf(t, kern_packed_floats(n, k), false);
+    check_fill(t, x, count * ldx);
+    for (size_t i = 0; i < count; i++) {
+        kern_pack_f32(p, v.w + i * n, n, k, 1, all);
+        t->ref.gemm_f32(want + i * n, n, x + i * ldx, ldx, p, NULL, 1, n, k);
+    }
+    t->new.gemm_each_narrow(got, x, ldx, &v.packed, count);
+    check_same(t, "gemm_each_narrow", want, got, all, "count %zu n %zu k %zu", count, n, k);
+    check_drop(t);
+}
+
 /* All numbers of 16 bits, each alone times 1. */
 static void values_check(struct check *t, enum kern_narrow_kind kind)
 {
@@ -149,6 +167,9 @@ void check_narrow(struct check *t)
                     const size_t blocks[] = { 2, 16, 34, ks[k] + 1 };
                     shape_check(t, kind, ms[m], ns[n], ks[k], blocks[variant % 4], variant / 4 & 1);
                 }
+    for (size_t count = 1; count < 20; count++)
+        for (size_t k = 0; k < sizeof ks / sizeof *ks; k++)
+            each_check(t, count, 16 * (1 + count % 3), ks[k], count & 1);
     values_check(t, KERN_NARROW_F16);
     values_check(t, KERN_NARROW_BF16);
     check_true(t, !kern_narrow_bytes(KERN_NARROW_S8, PTRDIFF_MAX / 64, 1024, 1),

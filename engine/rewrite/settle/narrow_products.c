@@ -4,6 +4,7 @@
  * proved to be the number that the kernel will widen it to. */
 #include "engine/graph/edit.h"
 #include "engine/ops/attrs.h"
+#include "engine/ops/einsum.h"
 #include "engine/ops/epilogue.h"
 #include "engine/ops/matmul_narrow.h"
 #include "engine/ops/window.h"
@@ -13,19 +14,21 @@
 
 enum { IN_X, IN_W, IN_BIAS };
 
-/* Below so many bytes of floats together, weights of products stay in the nearer caches, where
- * reading them costs less than widening; and small ones are not worth a packed form of their own.
- */
-#define PRODUCTS_BYTES_MIN ((size_t) 1 << 20)
+/* Below so many bytes of floats together, and of what recurrent cells read, weights of products
+ * stay in the nearer caches, where reading them costs less than widening; and small ones are not
+ * worth a packed form of their own, but for those of which each is read for one row alone. */
+#define WEIGHTS_BYTES_MIN ((size_t) 1 << 20)
 #define WEIGHTS_MIN 16384
+#define WEIGHTS_EACH_MIN 4096
 
 /* y = x * w', w' [k, n]; w is [n, k] where turned. */
 struct product {
     const struct tensor *w;
     bool turned;
     int64_t k, n;
-    uint32_t bias; /* WIRE_NONE: none */
-    bool conv;     /* w [n, channels, places..], k terms of each */
+    uint32_t bias;    /* WIRE_NONE: none */
+    bool conv;        /* w [n, channels, places..], k terms of each */
+    int64_t matrices; /* w [matrices, k, n / matrices], each for a row of its own; 0: one for all */
 };
 
 /* What is left of the weights: constants of a MatMulNarrow. */
@@ -67,23 +70,66 @@ static bool conv_read(const struct graph *g, const struct node *n, struct produc
             (padded && (entry(a->w.pads, i, 0) || entry(a->w.pads, x.rank - 2 + i, 0))))
             return false;
     const int64_t outputs = w->dim[0];
-    *ret = (struct product) { w,       true,      outputs ? tensor_count(w) / outputs : 0,
-                              outputs, WIRE_NONE, true };
+    *ret = (struct product) { .w = w,
+                              .turned = true,
+                              .k = outputs ? tensor_count(w) / outputs : 0,
+                              .n = outputs,
+                              .bias = WIRE_NONE,
+                              .conv = true };
     ret->bias = node_has_input(n, IN_BIAS) ? n->in[IN_BIAS] : WIRE_NONE;
     return ret->bias == WIRE_NONE || bias_fits(&g->wires[ret->bias].fact, outputs);
+}
+
+/* Whether x [.., matrices, 1.., k] and the sums of an Einsum or a MatMul lie as rows, each of the
+ * matrix that has its number. */
+static bool rows_have_matrices(const struct graph *g, const struct node *n, const struct tensor *x,
+                               const struct tensor *w)
+{
+    const int ranks[] = { x->rank, w->rank }, row = x->rank - (node_is(n, OP_MATMUL) ? 3 : 2);
+    int summed[2];
+    if (row < 0 || x->dim[row] != w->dim[0] || tensor_count(x) != w->dim[0] * w->dim[1])
+        return false;
+    if (node_is(n, OP_MATMUL))
+        return x->rank == 3 && x->dim[1] == 1;
+    const int last = g->wires[n->out[0]].fact.rank - 1;
+    return einsum_summed(n, ranks, summed) && summed[0] == x->rank - 1 && summed[1] == 1 &&
+        last > 0 && einsum_output_axis(n, ranks, 1, 2) == last &&
+        einsum_output_axis(n, ranks, 1, 0) == last - 1 &&
+        einsum_output_axis(n, ranks, 0, row) == last - 1 && last + 1 == x->rank;
+}
+
+/* A row for each of several matrices, whose outputs fill panels. */
+static bool each_read(const struct graph *g, const struct node *n, struct product *ret)
+{
+    const bool product =
+        node_is(n, OP_EINSUM) || (node_is(n, OP_MATMUL) && !epilogue_steps_of(n)->n);
+    const struct tensor *w = product && n->n_in == 2 ? node_value(g, n, IN_W) : NULL;
+    struct tensor x;
+    if (!w || w->type != DTYPE_F32 || w->rank != 3 || node_value(g, n, IN_X) || !tensor_count(w) ||
+        w->dim[2] % KERN_LANES || !fact_to_tensor(&g->wires[n->in[IN_X]].fact, &x) ||
+        !rows_have_matrices(g, n, &x, w))
+        return false;
+    *ret = (struct product) {
+        .w = w, .k = w->dim[1], .n = w->dim[0] * w->dim[2], .bias = WIRE_NONE, .matrices = w->dim[0]
+    };
+    return true;
 }
 
 static bool product_read(const struct graph *g, const struct node *n, struct product *ret)
 {
     if (node_is(n, OP_CONV))
         return conv_read(g, n, ret);
+    if (each_read(g, n, ret))
+        return true;
     const struct tensor *w = node_value(g, n, IN_W);
     const struct gemm_attr *a = node_is(n, OP_GEMM) ? gemm_attr_of(n) : NULL;
     if ((!a && !node_is(n, OP_MATMUL)) || !w || w->type != DTYPE_F32 || w->rank != 2 ||
         node_value(g, n, IN_X) || epilogue_steps_of(n)->n)
         return false;
     bool turned = a && a->tb;
-    *ret = (struct product) { w, turned, w->dim[turned], w->dim[!turned], WIRE_NONE, false };
+    *ret = (struct product) {
+        .w = w, .turned = turned, .k = w->dim[turned], .n = w->dim[!turned], .bias = WIRE_NONE
+    };
     if (!a || !node_has_input(n, IN_BIAS))
         return g->wires[n->in[IN_X]].fact.rank > 0 && (!a || (is_one(a->alpha) && !a->ta));
     ret->bias = n->in[IN_BIAS];
@@ -91,9 +137,16 @@ static bool product_read(const struct graph *g, const struct node *n, struct pro
         bias_fits(&g->wires[ret->bias].fact, ret->n);
 }
 
+/* Where weights have term i of output o. */
+static int64_t place_of(const struct product *p, bool outputs_first, int64_t i, int64_t o)
+{
+    const int64_t n = p->matrices ? p->n / p->matrices : p->n;
+    return outputs_first ? o * p->k + i : (o / n * p->k + i) * n + o % n;
+}
+
 static float weight_at(const struct product *p, int64_t i, int64_t o)
 {
-    return ((const float *) p->w->data)[p->turned ? o * p->k + i : i * p->n + o];
+    return ((const float *) p->w->data)[place_of(p, p->turned, i, o)];
 }
 
 static bool bits_same(float a, float b)
@@ -163,17 +216,22 @@ static bool type_shift(enum dtype t, enum dtype *ret, int *ret_add)
     return false;
 }
 
-/* Scales and zeros [blocks, n]. */
-static void lists_fill(const struct quantised *q, struct narrow *to, int add, bool outputs_first)
+/* Scales and zeros [blocks, n]; those of several matrices are the same. */
+static void lists_fill(const struct product *p, const struct quantised *q, struct narrow *to,
+                       int add, bool outputs_first)
 {
-    const int64_t blocks = to->scale->dim[0], n = to->scale->dim[1];
+    const int64_t blocks = to->scale->dim[0], n = to->scale->dim[1],
+                  own = p->matrices ? n / p->matrices : n;
     const struct list_steps s = list_steps(q->scale, q, outputs_first, blocks, n),
                             z = list_steps(q->zero, q, outputs_first, blocks, n);
     for (int64_t b = 0; b < blocks; b++)
         for (int64_t o = 0; o < n; o++) {
-            int64_t zero = q->zero ? tensor_get_i64(q->zero, q->zero->data, o * z.o + b * z.b) : 0;
+            const int64_t at = o % own,
+                          zero = q->zero
+                ? tensor_get_i64(q->zero, q->zero->data, at * z.o + b * z.b)
+                : 0;
             ((float *) to->scale->data)[b * n + o] =
-                ((const float *) q->scale->data)[o * s.o + b * s.b];
+                ((const float *) q->scale->data)[at * s.o + b * s.b];
             ((int8_t *) to->zero->data)[b * n + o] = (int8_t) (zero + add);
         }
 }
@@ -186,8 +244,8 @@ static bool weights_fill(const struct product *p, const struct quantised *q, str
     for (int64_t i = 0; i < p->k; i++)
         for (int64_t o = 0; o < p->n; o++) {
             int64_t b = i / to->block * p->n + o,
-                    whole = tensor_get_i64(q->whole, q->whole->data,
-                                           outputs_first ? o * p->k + i : i * p->n + o) +
+                    whole =
+                        tensor_get_i64(q->whole, q->whole->data, place_of(p, outputs_first, i, o)) +
                 add,
                     zero = tensor_get_i64(to->zero, to->zero->data, b);
             ((int8_t *) to->w->data)[i * p->n + o] = (int8_t) whole;
@@ -216,6 +274,16 @@ static bool below_16(const struct tensor *t)
     return i == n;
 }
 
+/* Whether each output, or each block of its terms, has one. */
+static bool scales_fit(const struct product *p, const struct quantised *q, bool outputs_first)
+{
+    if (tensor_count(q->scale) == 1 && (!q->zero || tensor_count(q->zero) == 1))
+        return true;
+    if (p->matrices)
+        return q->axis == 2 && !q->block;
+    return p->conv ? !q->axis && !q->block : (q->axis == outputs_first) == !!q->block;
+}
+
 static bool wholes_make(struct arena *a, const struct product *p, struct narrow *ret)
 {
     const struct quantised *q = p->w->from;
@@ -227,9 +295,8 @@ static bool wholes_make(struct arena *a, const struct product *p, struct narrow 
         type = DTYPE_U4;
         add = 0;
     }
-    bool outputs_first = p->turned != q->turned,
-         one = tensor_count(q->scale) == 1 && (!q->zero || tensor_count(q->zero) == 1);
-    if (!one && (p->conv ? q->axis || q->block : (q->axis == outputs_first) != !!q->block))
+    const bool outputs_first = p->turned != q->turned;
+    if (!scales_fit(p, q, outputs_first))
         return false;
     ret->block = q->block && q->block < p->k ? q->block : p->k;
     if (type == DTYPE_U4 && ret->block % 2 && ret->block < p->k)
@@ -240,12 +307,12 @@ static bool wholes_make(struct arena *a, const struct product *p, struct narrow 
     ret->zero = tensor_new(a, type, 2, shape);
     if (!ret->w || !ret->scale || !ret->zero)
         return false;
-    lists_fill(q, ret, add, outputs_first);
+    lists_fill(p, q, ret, add, outputs_first);
     if (!weights_fill(p, q, ret, add, outputs_first))
         return false;
     if (type == DTYPE_I8 && all_zero(ret->zero))
         ret->zero = NULL;
-    return true;
+    return !p->matrices || (type == DTYPE_I8 && !ret->zero);
 }
 
 /* ---- the node ---- */
@@ -290,30 +357,51 @@ static bool product_put(struct edit *e, uint32_t i, const struct product *p,
         !edit_insert(e, i, p->conv ? &op_conv_narrow : &op_matmul_narrow, a, in, NARROW_BIAS + 1,
                      &n.out[0], 1))
         return false;
-    a->block = made->block;
+    a->block = p->matrices ? 0 : made->block;
+    a->matrices = p->matrices;
     e->gone[i] = true;
     return true;
 }
 
-static size_t products_bytes(const struct graph *g)
+/* Of the inputs and the states. */
+static size_t cell_bytes(const struct graph *g, const struct node *n)
+{
+    size_t bytes = 0;
+    if (!node_is(n, OP_GRU) && !node_is(n, OP_LSTM) && !node_is(n, OP_RNN))
+        return 0;
+    for (unsigned i = 1; i < 3; i++) {
+        const struct tensor *w = node_value(g, n, i);
+        bytes += w ? tensor_bytes(w) : 0;
+    }
+    return bytes;
+}
+
+static size_t weights_bytes(const struct graph *g)
 {
     struct product p;
     size_t bytes = 0;
     for (uint32_t i = 0; i < g->n_nodes; i++)
-        bytes += product_read(g, &g->nodes[i], &p) ? tensor_bytes(p.w) : 0;
+        bytes +=
+            product_read(g, &g->nodes[i], &p) ? tensor_bytes(p.w) : cell_bytes(g, &g->nodes[i]);
     return bytes;
+}
+
+static bool is_large(const struct product *p)
+{
+    return tensor_count(p->w) >= (p->matrices ? WEIGHTS_EACH_MIN : WEIGHTS_MIN);
 }
 
 rill_status graph_with_narrow_products(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
     struct edit e;
     struct product p;
-    bool worth = products_bytes(g) > PRODUCTS_BYTES_MIN;
+    const bool worth = weights_bytes(g) > WEIGHTS_BYTES_MIN;
     TRY(edit_begin(&e, ret, g, reterr));
     for (uint32_t i = 0; worth && i < e.n_nodes; i++) {
         struct narrow made = { 0 };
-        if (!product_read(ret, &ret->nodes[i], &p) || tensor_count(p.w) < WEIGHTS_MIN ||
-            !(wholes_make(ret->arena, &p, &made) || halves_make(ret->arena, &p, &made)))
+        if (!product_read(ret, &ret->nodes[i], &p) || !is_large(&p) ||
+            !(wholes_make(ret->arena, &p, &made) ||
+              (!p.matrices && halves_make(ret->arena, &p, &made))))
             continue;
         if (!product_put(&e, i, &p, &made))
             return err_set(reterr, RILL_NOMEM, "out of memory");
