@@ -423,7 +423,8 @@ const struct command cmd_quantize = {
     .details =
         "MODEL is an .onnx file, a model folder or a name of the library; OUT is then such a file "
         "or folder, which\n"
-        "opens wherever ONNX does. Each layer (Conv, ConvTranspose, Gemm, MatMul, LSTM, GRU, RNN) "
+        "opens wherever ONNX does. Each layer (Conv, ConvTranspose, Einsum, Gemm, MatMul, LSTM, "
+        "GRU, RNN) "
         "is measured by\n"
         "itself, and the outputs of the whole, on recordings or on noise.",
     .run = run,

@@ -39,6 +39,12 @@ good "an Add still reads the f32 weights" grep -q "Add(.*const f32.8,8.)" "$dir/
 quantized known "^  MatMul  *known  *16  *53.4  weights$"
 quantized exact "^  MatMul  *exact  *16  *exact  weights$"
 quantized layers "^  y  *38.9$" --bits 7
+quantized sums "2 of 2 layers quantised"
+says "^  Einsum  *each  *1536  *[0-9.]*  weights$"
+says "^  Einsum  *front  *128  *[0-9.]*  weights$"
+nodes 2 DequantizeLinear
+quantized sums "2 of 2 layers quantised" --dynamic
+nodes 2 DequantizeLinear
 # of 4 bits, in blocks where an axis of sums is longer than one
 quantized layers "opset 21 instead of 13, IR version 10 instead of 7" --bits 4 --block 16
 says "^  y  *19.3$"

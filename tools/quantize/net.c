@@ -11,6 +11,7 @@ static const struct layer_kind kinds[] = {
     { "ConvTranspose", ROLE_CONV_TRANSPOSE, OP_CONV_TRANSPOSE },
     { "DynamicQuantizeLSTM", ROLE_DONE, OP_NONE },
     { "DynamicQuantizeMatMul", ROLE_DONE, OP_NONE },
+    { "Einsum", ROLE_EINSUM, OP_EINSUM },
     { "GRU", ROLE_CELL, OP_GRU },
     { "Gemm", ROLE_PRODUCT, OP_GEMM },
     { "LSTM", ROLE_CELL, OP_LSTM },
@@ -176,14 +177,60 @@ static const struct layer_kind *kind_of(const Onnxpb__Node *n)
     return NULL;
 }
 
-/* Where the weights of a kind stand: one input, or the two of a cell; a product may have its on
- * either side. */
+/* Weights may stand on either side of it. */
+static bool has_two_sides(const struct layer_kind *k)
+{
+    return k->role == ROLE_PRODUCT || k->role == ROLE_EINSUM;
+}
+
+/* Where the weights of a kind stand: one input, the two of a cell, or either side. */
 static unsigned weights_at(const struct layer_kind *k, unsigned ret[2])
 {
-    bool pair = k->role == ROLE_CELL || k->role == ROLE_PRODUCT;
+    bool pair = k->role == ROLE_CELL || has_two_sides(k);
     ret[0] = 1;
     ret[1] = k->role == ROLE_CELL ? 2 : 0;
     return pair ? 2 : 1;
+}
+
+#define EQUATION_MAX 64
+
+/* Without blanks; false: it is longer, or not of two operands and an output. */
+static bool equation_read(const Onnxpb__Node *n, char text[EQUATION_MAX])
+{
+    const Onnxpb__Attribute *a = pb_attr(n, "equation");
+    size_t end = 0;
+    for (size_t i = 0; a && i < a->s.len && end < EQUATION_MAX; i++)
+        if (a->s.data[i] != ' ')
+            text[end++] = (char) a->s.data[i];
+    if (end == EQUATION_MAX || n->n_input != 2)
+        return false;
+    text[end] = 0;
+    const char *comma = strchr(text, ','), *arrow = strstr(text, "->");
+    return comma && arrow && comma < arrow && !strchr(comma + 1, ',');
+}
+
+/* Of weights of an Einsum: sums go along the one axis that the output has not, channels along the
+ * last one that the other operand has not. The equation is another: none. */
+static struct weight_axes axes_of_equation(const Onnxpb__Node *n, unsigned input, int rank)
+{
+    const struct weight_axes none = { -1, -1 };
+    struct weight_axes ret = none;
+    char text[EQUATION_MAX];
+    if (!equation_read(n, text))
+        return none;
+    char *comma = strchr(text, ','), *arrow = strstr(text, "->");
+    *comma = *arrow = 0;
+    const char *own = input ? comma + 1 : text, *other = input ? text : comma + 1, *out = arrow + 2;
+    if (strchr(own, '.') || strlen(own) != (size_t) rank)
+        return none;
+    for (int i = 0; i < rank; i++) {
+        const bool stays = strchr(out, own[i]);
+        if (!stays && ret.sum >= 0)
+            return none;
+        ret.sum = stays ? ret.sum : i;
+        ret.channel = stays && !strchr(other, own[i]) ? i : ret.channel;
+    }
+    return ret.sum < 0 || ret.channel < 0 ? none : ret;
 }
 
 static struct weight_axes axes_of(const struct layer *l, unsigned input, int rank)
@@ -193,6 +240,7 @@ static struct weight_axes axes_of(const struct layer *l, unsigned input, int ran
     case ROLE_CONV: return (struct weight_axes) { 0, 1 };
     case ROLE_CONV_TRANSPOSE: return (struct weight_axes) { 1, 0 };
     case ROLE_CELL: return (struct weight_axes) { 1, 2 };
+    case ROLE_EINSUM: return axes_of_equation(l->node, input, rank);
     default: break;
     }
     if (rank < 2)
@@ -273,6 +321,8 @@ static bool weights_add(struct layer *l, unsigned input)
     else
         behind_find(l->in, l->node->input[input], MOVES_MAX, &b);
     bool fits = own || (!b.unknown && !b.done && l->n_weights + b.n <= LAYER_WEIGHTS_MAX);
+    if (l->kind->role == ROLE_EINSUM)
+        fits = own && axes_of(l, input, (int) own->pb->n_dims).sum >= 0;
     for (unsigned i = 0; i < b.n && fits; i++) {
         int rank = (int) b.list[i]->pb->n_dims;
         l->weight[l->n_weights++] = (struct weight) {
@@ -289,7 +339,7 @@ static bool weights_add(struct layer *l, unsigned input)
 static const char *weights_find(struct layer *l)
 {
     unsigned at[2], n = weights_at(l->kind, at);
-    bool done = l->kind->role == ROLE_DONE, one = l->kind->role == ROLE_PRODUCT; /* of two sides */
+    bool done = l->kind->role == ROLE_DONE, one = has_two_sides(l->kind);
     for (unsigned i = 0; i < n && !done; i++)
         if (at[i] < l->node->n_input && !(one && l->n_weights))
             done = weights_add(l, at[i]);

@@ -78,7 +78,7 @@ enum layer_fate { LAYER_LEFT, LAYER_WEIGHTS, LAYER_DYNAMIC, LAYER_STATIC };
 
 #define LAYER_WEIGHTS_MAX 16
 
-enum layer_role { ROLE_PRODUCT, ROLE_CONV, ROLE_CONV_TRANSPOSE, ROLE_CELL, ROLE_DONE };
+enum layer_role { ROLE_PRODUCT, ROLE_EINSUM, ROLE_CONV, ROLE_CONV_TRANSPOSE, ROLE_CELL, ROLE_DONE };
 
 /* An op that has weights, or had (ROLE_DONE). */
 struct layer_kind {

@@ -192,7 +192,7 @@ static bool takes_activations(const struct layer *l, const struct quantize_opts 
         pb_float(n, "alpha", 1) == 1 && pb_float(n, "beta", 1) == 1 &&
         l->weight[0].axes.channel >= 0 &&
         (l->weight[0].to.q->rank == 2 || pb_int(n, "transB", 0) == 0);
-    if (l->kind->role == ROLE_CELL || o->mode == QUANTIZE_WEIGHTS)
+    if (l->kind->role == ROLE_CELL || l->kind->role == ROLE_EINSUM || o->mode == QUANTIZE_WEIGHTS)
         return false;
     return o->mode == QUANTIZE_STATIC ? l->weight[0].input == 1
                                       : plain && l->kind->role != ROLE_CONV_TRANSPOSE;

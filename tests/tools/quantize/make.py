@@ -192,3 +192,14 @@ functions("called_old", 12)  # Softmax is another op there
 # Of no opset of the standard's.
 g = h.make_graph([h.make_node("BiasGelu", ["x", "w"], ["y"], domain="com.microsoft")], "vendor", [vi("x", [1, 8])], [vi("y", [1, 8])], [init("w", f32(8))])
 onnx.save(h.make_model(g, opset_imports=[h.make_opsetid("com.microsoft", 1)], ir_version=8), os.path.join(HERE, "vendor.onnx"))
+
+# Sums over labels: rows that have matrices of their own, and weights in front; then equations that stay: of two sums, of a
+# diagonal, of three operands.
+save("sums", [
+    h.make_node("Einsum", ["x", "each"], ["e"], name="each", equation="btgi, gih -> btgh"),
+    h.make_node("Einsum", ["front", "e"], ["f"], name="front", equation="oh,btgh->btgo"),
+    h.make_node("Einsum", ["f", "two"], ["t"], name="two", equation="btgo,goh->bth"),
+    h.make_node("Einsum", ["t", "square"], ["d"], name="diagonal", equation="bth,hh->bth"),
+    h.make_node("Einsum", ["d", "square", "square"], ["y"], name="three", equation="bth,hk,kl->btl"),
+], [vi("x", [1, 1, 4, 24])], [vi("y", [1, 1, 8])], [
+    init("each", f32((4, 24, 16))), init("front", f32((8, 16))), init("two", f32((4, 8, 8))), init("square", f32((8, 8)))])
