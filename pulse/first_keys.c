@@ -26,14 +26,6 @@ static rill_status frame_emit(struct pulser *p, const struct node *n, int64_t pu
     return pulser_emit(p, &op_pulse_range, n->name, a, in, 3, ret, 1);
 }
 
-static rill_status with_int(struct pulser *p, const struct node *n, enum op_id id, int64_t v,
-                            uint32_t *wire)
-{
-    uint32_t in[2] = { *wire };
-    TRY(pulser_ints(p, n->name, &v, 1, &in[1]));
-    return pulser_emit_op(p, id, n->name, NULL, 0, in, 2, wire);
-}
-
 /* The places of the window, with its slack, on wires that begin FIRST_SLACK before it and have
  * `has` places. */
 static rill_status window_places(struct pulser *p, const struct node *n,
@@ -48,9 +40,9 @@ static rill_status window_places(struct pulser *p, const struct node *n,
         place[i] = i + FIRST_SLACK;
     TRY(pulser_ints(p, n->name, place, (unsigned) frames, &in[0]));
     TRY(frame_emit(p, n, at->pulse, at->delay + at->first, 1, &in[1]));
-    TRY(with_int(p, n, OP_MOD, FIRST_SLACK + 1, &in[1]));
+    TRY(pulser_with_int(p, n, OP_MOD, FIRST_SLACK + 1, &in[1]));
     TRY(pulser_emit_op(p, OP_SUB, n->name, NULL, 0, in, 2, ret));
-    return with_int(p, n, OP_MIN, has - 1, ret);
+    return pulser_with_int(p, n, OP_MIN, has - 1, ret);
 }
 
 static rill_status window_take(struct pulser *p, const struct node *n, int axis,
@@ -104,28 +96,66 @@ static rill_status queries_emit(struct pulser *p, const struct node *n, int64_t 
                                 int64_t delay, int64_t most, uint32_t *ret)
 {
     TRY(frame_emit(p, n, pulse, delay, 0, ret));
-    TRY(with_int(p, n, OP_MAX, 0, ret));
-    return with_int(p, n, OP_MIN, most, ret);
+    TRY(pulser_with_int(p, n, OP_MAX, 0, ret));
+    return pulser_with_int(p, n, OP_MIN, most, ret);
 }
 
-rill_status first_places_join(struct pulser *p, const struct node *n, uint32_t w,
-                              const struct places *places, int64_t delay,
-                              const struct first_window *at, uint32_t *wire)
+/* Of queries that stay as those behind a table are. */
+static rill_status settled_emit(struct pulser *p, const struct node *n, uint32_t w,
+                                const struct places *places, int64_t first, int64_t delay,
+                                uint32_t *ret)
 {
     const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = places->axis[0] };
     const unsigned tries = sizeof settled_behind / sizeof *settled_behind;
-    uint32_t table[2], in[2];
+    uint32_t table[2];
     rill_status s = RILL_UNSUPPORTED;
     unsigned i = 0;
+    while (s == RILL_UNSUPPORTED && i < tries)
+        s = table_emit(p, n, w, places, first, settled_behind[i++], &table[0]);
+    TRY(s);
+    TRY(queries_emit(p, n, places->count[0], delay, settled_behind[i - 1], &table[1]));
+    return pulser_emit_op(p, OP_GATHER, n->name, &along, 1, table, 2, ret);
+}
+
+/* Of queries that do not: made in every run, of their numbers. */
+static rill_status running_emit(struct pulser *p, const struct node *n, uint32_t w,
+                                const struct places *places, int64_t first,
+                                const struct stream_fact *queries, uint32_t *ret)
+{
+    struct flow f = { .sf = *queries };
+    uint32_t column[FIRST_MAX];
+    f.sf.axis = 0;
+    TRY(frame_emit(p, n, places->count[0], queries->delay, 0, &f.wire));
+    TRY(flow_mask(p, n, &f, NULL, true, true));
+    if (f.sf.delay != queries->delay)
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: '%.80s' differs for every query and first key, and queries "
+                       "come before it is known that they lie in the sequence",
+                       p->src->wires[w].name);
+    for (int64_t k = 0; k < first; k++) {
+        struct places one = { .axis = { places->axis[0], places->axis[1] },
+                              .at = { places->at[0], dim_int(p->positions->dims, k) },
+                              .count = { places->count[0], 1 },
+                              .running = true,
+                              .queries = f.wire };
+        TRY(places_emit(p, n, w, &one, &column[k]));
+    }
+    return concat_emit(p, n, column, (unsigned) first, places->axis[1], ret);
+}
+
+rill_status first_places_join(struct pulser *p, const struct node *n, uint32_t w,
+                              const struct places *places, const struct stream_fact *queries,
+                              const struct first_window *at, uint32_t *wire)
+{
+    uint32_t in[2];
     if (!at->first)
         return RILL_OK;
     TRY(window_take(p, n, places->axis[1], at, wire));
     in[1] = *wire;
-    while (s == RILL_UNSUPPORTED && i < tries)
-        s = table_emit(p, n, w, places, at->first, settled_behind[i++], &table[0]);
+    rill_status s = settled_emit(p, n, w, places, at->first, queries->delay, &in[0]);
+    if (s == RILL_UNSUPPORTED)
+        s = running_emit(p, n, w, places, at->first, queries, &in[0]);
     TRY(s);
-    TRY(queries_emit(p, n, places->count[0], delay, settled_behind[i - 1], &table[1]));
-    TRY(pulser_emit_op(p, OP_GATHER, n->name, &along, 1, table, 2, &in[0]));
     return concat_emit(p, n, in, 2, places->axis[1], wire);
 }
 

@@ -29,10 +29,10 @@ static inline int64_t first_slack(int64_t first)
 rill_status first_keys_join(struct pulser *p, const struct node *n, const struct flow *stream,
                             const struct first_window *at, uint32_t *wire);
 
-/* What positions make of src wire w for queries that come `delay` late, up to FIRST_SLACK frames
- * behind the window; places: of the queries, and which axes. */
+/* What positions make of src wire w for queries, up to FIRST_SLACK frames behind the window;
+ * places: of the queries, and which axes; queries: how they come. */
 rill_status first_places_join(struct pulser *p, const struct node *n, uint32_t src_wire,
-                              const struct places *places, int64_t delay,
+                              const struct places *places, const struct stream_fact *queries,
                               const struct first_window *at, uint32_t *wire);
 
 /* Which keys have come and lie in the sequence, up to there, too. keys: how they come; its wire is

@@ -219,6 +219,94 @@ static rill_status expression_emit(struct pulser *p, const struct node *n, uint3
     return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
 }
 
+/* ---- the queries of a run ---- */
+
+/* Behind how many queries what positions make of a first key is looked at. */
+static const int64_t even_behind[] = { 64, 512, 4096 };
+
+/* Whether each query behind `from` has so much more than the one before it. */
+static bool grows_evenly(const struct pulser *p, const struct dim *e, const struct places *at,
+                         int64_t from, int64_t *ret_by)
+{
+    const struct positions *ps = p->positions;
+    const struct places one = { .axis = { at->axis[0], at->axis[1] },
+                                .repeats = { 1, 0 },
+                                .from = { from, 0 } };
+    const struct dim *by = dim_sub(ps->dims, moved(ps, e, &one, true), moved(ps, e, &one, false));
+    if (!dim_is_const(by))
+        return false;
+    *ret_by = dim_value(by);
+    return true;
+}
+
+/* Whole numbers of a type that counts far. */
+static bool counts_far(const struct pulser *p, uint32_t w)
+{
+    const enum dtype t = pulser_fact(p, w)->type;
+    const struct position *x = &p->positions->of[w];
+    return (t == DTYPE_F32 || t == DTYPE_F64 || t == DTYPE_I64 || t == DTYPE_I32) && !x->pair &&
+        x->parts <= 1;
+}
+
+/* by * (query - from) of the queries behind that, on the axis of a wire of that many axes. */
+static rill_status growth_emit(struct pulser *p, const struct node *n, uint32_t w,
+                               const struct places *at, int64_t from, int64_t by, uint32_t *ret)
+{
+    const struct fact *f = pulser_fact(p, w);
+    const struct attr to = { .name = "to", .kind = ATTR_INT, .i = f->type };
+    int64_t shape[RANK_MAX];
+    uint32_t in[2] = { at->queries };
+    for (int a = at->axis[0]; a < f->rank; a++)
+        shape[a - at->axis[0]] = a == at->axis[0] ? at->count[0] : 1;
+    TRY(pulser_with_int(p, n, OP_SUB, from, &in[0]));
+    TRY(pulser_with_int(p, n, OP_MAX, 0, &in[0]));
+    TRY(pulser_with_int(p, n, OP_MUL, by, &in[0]));
+    TRY(pulser_ints(p, n->name, shape, (unsigned) (f->rank - at->axis[0]), &in[1]));
+    TRY(pulser_emit_op(p, OP_RESHAPE, n->name, NULL, 0, in, 2, &in[0]));
+    return pulser_emit_op(p, OP_CAST, n->name, &to, 1, in, 1, ret);
+}
+
+/* A table of the first queries, from the last of which on all grow evenly. */
+static rill_status running_emit(struct pulser *p, const struct node *n, uint32_t w,
+                                const struct places *at, const struct dim *e, uint32_t *ret)
+{
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = at->axis[0] };
+    const unsigned tries = sizeof even_behind / sizeof *even_behind;
+    struct places table = *at;
+    uint32_t in[2] = { 0, at->queries };
+    unsigned i = 0;
+    int64_t by = 0;
+    while (i < tries && !grows_evenly(p, e, at, even_behind[i], &by))
+        i++;
+    if (i == tries || (by && !counts_far(p, w)))
+        return places_refuse(p, n, w,
+                             "neither stays nor grows evenly for the first keys of the sequence");
+    table.running = false;
+    table.first[0] = table.from[0] = table.repeats[0] = 0;
+    table.count[0] = even_behind[i] + 1;
+    TRY(places_emit(p, n, w, &table, &in[0]));
+    TRY(pulser_with_int(p, n, OP_MIN, even_behind[i], &in[1]));
+    TRY(pulser_emit_op(p, OP_GATHER, n->name, &along, 1, in, 2, &in[0]));
+    *ret = in[0];
+    if (by == 0)
+        return RILL_OK;
+    TRY(growth_emit(p, n, w, at, even_behind[i], by, &in[1]));
+    return pulser_emit_op(p, OP_ADD, n->name, NULL, 0, in, 2, ret);
+}
+
+/* Whether a wire that has an expression is made of wires of which places are known, too. */
+static bool is_made_too(const struct pulser *p, uint32_t w)
+{
+    const struct node *n = graph_producer(p->src, w);
+    bool time = false;
+    if (!n || n->n_out != 1 || n->n_body || n->n_in == 0 || slices_table(p, n))
+        return false;
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (n->in[i] != WIRE_NONE && !input_apart(p, n, i, p->made, &time))
+            return false;
+    return time;
+}
+
 /* ---- the places of what is made ---- */
 
 static rill_status shape_emit(struct pulser *p, const struct node *n, uint32_t w,
@@ -249,6 +337,8 @@ static rill_status table_emit(struct pulser *p, const struct node *n, const stru
         step = tensor_get_i64(by, by->data, 0);
     if (!first || (dim_is_const(first) && dim_value(first) < 0) || step < 1)
         return places_refuse(p, n, m->out[0], "counts rows of a table from its end");
+    if (at->running && k == 0)
+        return places_refuse(p, n, m->out[0], "has a row of a table for each query");
     const struct dim *e =
         positions_without_length(ps,
                                  dim_add(ps->dims, first, dim_mul_int(ps->dims, at->at[k], step)));
@@ -306,11 +396,25 @@ static rill_status made_emit(struct pulser *p, const struct node *n, const struc
     return pulser_emit(p, m->op, m->name, m->attr, in, m->n_in, ret, 1);
 }
 
+static rill_status expression_running(struct pulser *p, const struct node *n, uint32_t w,
+                                      const struct places *at, uint32_t *ret)
+{
+    const struct positions *ps = p->positions;
+    const struct dim *e = positions_without_length(ps, placed(ps, ps->of[w].e, at));
+    if (!e)
+        return places_refuse(p, n, w, "depends on the length of the whole sequence");
+    const rill_status s = running_emit(p, n, w, at, e, ret);
+    return s == RILL_UNSUPPORTED && is_made_too(p, w)
+        ? made_emit(p, n, graph_producer(p->src, w), at, ret)
+        : s;
+}
+
 rill_status places_emit(struct pulser *p, const struct node *n, uint32_t w, const struct places *at,
                         uint32_t *ret)
 {
     if (has_expression(p, w))
-        return expression_emit(p, n, w, at, ret);
+        return at->running && at->axis[0] >= 0 ? expression_running(p, n, w, at, ret)
+                                               : expression_emit(p, n, w, at, ret);
     if (!places_known(p, w))
         return places_refuse(p, n, w, "is not known");
     return made_emit(p, n, &p->src->nodes[p->src->wires[w].node], at, ret);

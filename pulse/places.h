@@ -20,6 +20,8 @@ struct places {
     int steps;          /* nodes between who asks and the wire */
     int64_t repeats[2]; /* the same must stand where each value is so much larger; 0: need not */
     int64_t from[2];    /* that from these values on; for the first queries, too */
+    bool running;       /* axis[0] has the queries of a run: */
+    uint32_t queries;   /* their numbers, a dst wire; 0 for those outside the sequence */
 };
 
 /* Per wire of p->src, in p->arena: whether it is made. NULL: no memory. */

@@ -184,6 +184,14 @@ rill_status pulser_attr_copy(struct pulser *p, const struct node *n, const struc
     return RILL_OK;
 }
 
+rill_status pulser_with_int(struct pulser *p, const struct node *n, enum op_id id, int64_t v,
+                            uint32_t *wire)
+{
+    uint32_t in[2] = { *wire };
+    TRY(pulser_ints(p, n->name, &v, 1, &in[1]));
+    return pulser_emit_op(p, id, n->name, NULL, 0, in, 2, wire);
+}
+
 rill_status pulser_state(struct pulser *p, const char *name, const struct fact *f, int axis,
                          int64_t n, uint32_t *ret)
 {

@@ -139,6 +139,9 @@ rill_status pulser_attr_copy(struct pulser *p, const struct node *n, const struc
                              unsigned n_list, void **ret);
 rill_status pulser_ints(struct pulser *p, const char *name, const int64_t *v, unsigned n,
                         uint32_t *ret);
+/* What the op makes of *wire and one number. */
+rill_status pulser_with_int(struct pulser *p, const struct node *n, enum op_id id, int64_t v,
+                            uint32_t *wire);
 /* The wire that a state with the shape of fact f is read from where the axis has n frames. */
 rill_status pulser_state(struct pulser *p, const char *name, const struct fact *f, int axis,
                          int64_t n, uint32_t *ret);

@@ -309,8 +309,10 @@ static rill_status operand_emit(struct pulser *p, const struct node *n, const st
                                    .count = { s->pulse, window.frames + 2 * slack },
                                    .repeats = { s->chunk, rates_keys(&s->rates, s->chunk) },
                                    .from = { s->first, s->first } };
+        struct stream_fact queries = s->like;
+        queries.delay = s->delay;
         TRY(places_emit(p, n, o->w, &at, ret));
-        return first_places_join(p, n, o->w, &at, s->delay, &window, ret);
+        return first_places_join(p, n, o->w, &at, &queries, &window, ret);
     }
     case PART_SCORES:
         if (f.sf.delay != s->delay && (s->delay - f.sf.delay) % s->pulse)
@@ -602,7 +604,9 @@ static rill_status sum_places(struct pulser *p, const struct node *n, unsigned i
                                 .left = s.left,
                                 .right = right_of(&s),
                                 .first = s.first_keys,
-                                .rates = rates_of(p, n->in[i], s.axis, s.key_axis) };
+                                .rates = rates_of(p, n->in[i], s.axis, s.key_axis),
+                                .any = true,
+                                .like = s };
     in[i] = w->wire;
     TRY(operand_emit(p, n, &o, &all, &in[1 - i]));
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, &out, 1));
