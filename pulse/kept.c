@@ -7,6 +7,7 @@
 #include "pulse/ints.h"
 #include "pulse/lengths.h"
 #include "pulse/pulser.h"
+#include "pulse/tracks.h"
 
 #define FRAMES_KEPT_MAX 65536
 
@@ -81,6 +82,45 @@ rill_status kept_check(const struct pulser *p, const struct node *n)
     return RILL_OK;
 }
 
+/* Whether n makes, frame by frame, as many frames as its inputs have that are shorter in short
+ * sequences. */
+static bool goes_by_frame(const struct pulser *p, const struct node *n)
+{
+    const struct dim *frames = NULL;
+    int axes[2], of[2];
+    if (!(n->op->flags & OP_POINTWISE) || n->op->checked || n->n_out != 1 ||
+        time_axes(p, n->out[0], axes) != 1)
+        return false;
+    const struct fact *y = pulser_fact(p, n->out[0]);
+    for (unsigned i = 0; i < n->n_in; i++) {
+        const struct fact *x = n->in[i] == WIRE_NONE ? NULL : pulser_fact(p, n->in[i]);
+        const int at = x ? axes[0] - (y->rank - x->rank) : -1;
+        if (at < 0 || dim_is(x->shape[at], 1))
+            continue;
+        if (x->shape[at] != y->shape[axes[0]] || time_axes(p, n->in[i], of) != 1)
+            return false;
+        frames = p->kept[n->in[i]].frames ? p->kept[n->in[i]].frames : frames;
+    }
+    return frames != NULL;
+}
+
+/* The node of kept frames, some of which a short sequence lacks: so does what it makes. */
+static rill_status kept_by_frame(struct pulser *p, const struct node *n)
+{
+    uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1), w = n->out[0];
+    if (!in)
+        return pulser_no_memory(p);
+    for (unsigned i = 0; i < n->n_in; i++) {
+        in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
+        if (!pulser_kept(p, n->in[i]))
+            continue;
+        const struct kept *k = &p->kept[n->in[i]];
+        p->kept[w].inputs = larger(p->kept[w].inputs, k->inputs);
+        p->kept[w].frames = k->frames ? k->frames : p->kept[w].frames;
+    }
+    return pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, &p->map[w], 1);
+}
+
 rill_status kept_node(struct pulser *p, const struct node *n)
 {
     uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1),
@@ -90,6 +130,8 @@ rill_status kept_node(struct pulser *p, const struct node *n)
         return pulser_no_memory(p);
     if (n->n_body)
         return kept_refuse(p, n);
+    if (goes_by_frame(p, n))
+        return kept_by_frame(p, n);
     TRY(kept_check(p, n));
     TRY(pulser_no_lengths(p, n));
     for (unsigned i = 0; i < n->n_in; i++) {

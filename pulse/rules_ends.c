@@ -337,6 +337,16 @@ static void heads_of(const struct pulser *p, const struct node *n, unsigned k, s
     }
 }
 
+/* Whether what is in front of the stream, input k of n, is made of frames that a short sequence
+ * lacks: what is behind the sequence then stands behind fewer frames than there are in front. */
+static bool heads_lack(const struct pulser *p, const struct node *n, unsigned k)
+{
+    bool lack = false;
+    for (unsigned i = 0; i < k; i++)
+        lack |= pulser_kept(p, n->in[i]) && p->kept[n->in[i]].frames && !p->kept[n->in[i]].direct;
+    return lack;
+}
+
 /* What windows over the sequence f, input k of n, read that is put between frames. */
 static rill_status joined_note(struct pulser *p, const struct node *n, unsigned k,
                                const struct padded *around)
@@ -380,6 +390,8 @@ rill_status rule_concat(struct pulser *p, const struct node *n)
     TRY(joined_note(p, n, k, &around));
     if (around.inputs)
         TRY(heads_check(p, n, k, f.sf.axis));
+    if (heads_lack(p, n, k))
+        p->padded[n->out[0]].is = false;
     TRY(padded_put(p, n, &around, &f));
     return pulser_bind(p, n, 0, f.wire, &f.sf);
 }

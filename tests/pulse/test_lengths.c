@@ -217,10 +217,53 @@ static void test_even_from(void)
     oracle_close(&o);
 }
 
+/* The first frames, changed, in front of the rest: as many as a sequence has. ctx: what changes
+ * them, and what reads that. */
+struct changed {
+    enum { CHANGED_ALL, CHANGED_BY_FIRST, CHANGED_ONE_BY_ONE } how;
+    bool pooled, ahead;
+};
+
+static void first_changed(struct gb *b, const void *ctx)
+{
+    const struct changed *q = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME);
+    if (q->ahead)
+        x = GB(b, "Conv", "pads=0,1", x, gb_weights(b, 3, 2, 2, 2));
+    uint32_t f = gb_slice(b, x, 2, 0, 3, 1);
+    f = GB(b, "Add", "", GB(b, "Neg", "", f), gb_scalar(b, 1.5f));
+    if (q->how == CHANGED_BY_FIRST)
+        f = GB(b, "Mul", "", gb_slice(b, x, 2, 0, 3, 1), f);
+    if (q->how == CHANGED_ONE_BY_ONE)
+        f = GB(b, "Mul", "", f, gb_weights(b, 3, 1, 2, 3));
+    x = GB(b, "Concat", "axis=2", f, gb_slice(b, x, 2, 3, INT64_MAX, 1));
+    if (q->pooled)
+        x = GB(b, "MaxPool", "kernel_shape=3 pads=2,2 strides=2", x);
+    gb_output(b, x);
+}
+
+static void test_first_changed(void)
+{
+    static const int64_t pulses[] = { 2, 4, 6, -1 }, lengths[] = { 1, 2, 3, 4, 5, 9, 30, -1 };
+    for (int i = 0; i < 12; i++) {
+        const struct changed q = { i % 3, i / 3 % 2, i / 6 };
+        struct oracle o = { .seed = 1 };
+        oracle_check(oracle_open(&o, first_changed, &q, NULL) == LAW_HOLDS, "%s", o.err.text);
+        if (q.how != CHANGED_ONE_BY_ONE)
+            oracle_laws(&o, "first frames that are changed", pulses, lengths);
+        else
+            oracle_check(oracle_pulse(&o, 2) == LAW_REFUSED &&
+                             strstr(o.err.text, "which may be shorter; assert a least length"),
+                         "%s", o.err.text);
+        oracle_close(&o);
+    }
+}
+
 int main(void)
 {
     test_long_sizes();
     test_even_from();
+    test_first_changed();
     static const int pulses[] = { 4000, -1 }, lengths[] = { 6, AT - 1, AT, AT + 2, -1 };
     const struct oracle_trial trial = { pulses, lengths, .cuts = 1, .whole_least = 3 };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
