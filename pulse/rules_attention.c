@@ -338,18 +338,14 @@ static int64_t key_delay(const struct stream_fact *s)
     return s->delay / (s->pulse / both) * (s->key_pulse / both);
 }
 
-/* They are hidden like those that the mask hides; so are the first keys in the window, where they
- * have columns of their own. */
-static rill_status hide_outside(struct pulser *p, const struct node *n, const struct stream_fact *s,
-                                const struct dim *length, double hidden, uint32_t *wire)
+/* Which keys of the window have come and lie in the sequence. */
+static rill_status valid_emit(struct pulser *p, const struct node *n, const struct stream_fact *s,
+                              const struct dim *length, uint32_t *ret)
 {
     struct clock_attr *at = arena_new(p->arena, struct clock_attr);
-    const struct fact f = *pulser_dst_fact(p, *wire);
-    struct tensor *value = tensor_new(p->arena, f.type, 0, NULL);
-    uint32_t clock, in[3];
-    if (!at || !value)
+    uint32_t clock;
+    if (!at)
         return pulser_no_memory(p);
-    tensor_set_f64(value, value->data, 0, hidden);
     const int64_t slack = first_slack(s->first_keys);
     const struct first_window window = { s->first_keys, s->left + s->key_pulse + right_of(s),
                                          s->key_pulse, key_delay(s) + s->left };
@@ -361,8 +357,41 @@ static rill_status hide_outside(struct pulser *p, const struct node *n, const st
                                 .delay = window.delay + slack + s->first_keys };
     TRY(pulser_length_place(p, dim_add_int(p->dst->dims, length, -s->first_keys), &at->length));
     TRY(pulser_clock(p, &clock));
-    TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, &in[0], 1));
-    TRY(first_valid_join(p, n, &keys, &window, &in[0]));
+    TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, ret, 1));
+    return first_valid_join(p, n, &keys, &window, ret);
+}
+
+/* In a branch, which stands still while the other one runs: the answers of its own runs are kept
+ * beside its keys, and before the first of them there are no keys. */
+static rill_status valid_kept(struct pulser *p, const struct node *n, const struct stream_fact *s,
+                              const struct dim *length, uint32_t *ret)
+{
+    struct clock_attr *at = arena_new(p->arena, struct clock_attr);
+    struct flow f = { .sf = { .pulse = s->key_pulse } };
+    uint32_t clock;
+    if (!at)
+        return pulser_no_memory(p);
+    *at = (struct clock_attr) { .pulse = s->key_pulse, .delay = key_delay(s) - right_of(s) };
+    TRY(pulser_length_place(p, length, &at->length));
+    TRY(pulser_clock(p, &clock));
+    TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, &f.wire, 1));
+    TRY(flow_history(p, n->name, &f, s->left + right_of(s), NULL));
+    *ret = f.wire;
+    return RILL_OK;
+}
+
+/* They are hidden like those that the mask hides; so are the first keys in the window, where they
+ * have columns of their own. */
+static rill_status hide_outside(struct pulser *p, const struct node *n, const struct stream_fact *s,
+                                const struct dim *length, double hidden, uint32_t *wire)
+{
+    const struct fact f = *pulser_dst_fact(p, *wire);
+    struct tensor *value = tensor_new(p->arena, f.type, 0, NULL);
+    uint32_t in[3];
+    if (!value)
+        return pulser_no_memory(p);
+    tensor_set_f64(value, value->data, 0, hidden);
+    TRY((p->outer ? valid_kept : valid_emit)(p, n, s, length, &in[0]));
     if (s->key_axis != f.rank - 1) {
         uint32_t shape;
         int64_t size[RANK_MAX];

@@ -364,6 +364,10 @@ int main(void)
     test_switched("2: conv k=3 l=2; cumsum", "2: gru");
     test_switched("2: lstm; conv k=4 l=3", "2: conv k=2 l=1");
     test_switched("2: scan", "2: cumsum; conv k=3 d=2 l=4");
+    test_switched("2: gru", "2: attend left=3");
+    test_switched("2: attend left=2", "2: attend left=1 right=0 where=1");
+    test_switched("2: distances", "2: cumsum; attend left=3");
+    test_switched("2: conv k=3 l=2", "2: masked; conv k=2 l=1");
     for (size_t i = 0; i < sizeof by_lengths / sizeof *by_lengths; i++)
         test_by_length(&by_lengths[i]);
     test_outside();
