@@ -295,17 +295,63 @@ V16_UNROLLED void FN(byte_tile)(const struct FN(seq) * s, const float *weights, 
     FN(seq_gates)(s, acc, n, group, apart, pass, rows, groups);
 }
 
+/* Sixteen lanes into one, halved until one is left, without a branch and without leaving registers. */
+typedef float FN(floats4) __attribute__((vector_size(16)));
+typedef uint32_t FN(wholes4) __attribute__((vector_size(16)));
+#define LANES_HALVED(q, both)                                                                                  \
+    do {                                                                                                             \
+        (q)[0] = both((q)[0], (q)[2]);                                                                               \
+        (q)[1] = both((q)[1], (q)[3]);                                                                               \
+        (q)[0] = both((q)[0], (q)[1]);                                                                               \
+        (q)[0] = both((q)[0], __builtin_shufflevector((q)[0], (q)[0], 2, 3, 2, 3));                                  \
+        (q)[0] = both((q)[0], __builtin_shufflevector((q)[0], (q)[0], 1, 1, 1, 1));                                  \
+    } while (0)
+
+static inline FN(floats4) FN(floats4_most)(FN(floats4) a, FN(floats4) b)
+{
+    const FN(wholes4) more = (FN(wholes4))(a > b);
+    return (FN(floats4))(((FN(wholes4)) a & more) | ((FN(wholes4)) b & ~more));
+}
+static inline FN(floats4) FN(floats4_sum)(FN(floats4) a, FN(floats4) b) { return a + b; }
+static inline FN(wholes4) FN(wholes4_sum)(FN(wholes4) a, FN(wholes4) b) { return a + b; }
+
+static inline float FN(halved_most)(v16 a)
+{
+    float all[16];
+    FN(floats4) q[4];
+    v16_store(all, a);
+    memcpy(q, all, sizeof q);
+    LANES_HALVED(q, FN(floats4_most));
+    return q[0][0];
+}
+static inline float FN(halved_sum)(v16 a)
+{
+    float all[16];
+    FN(floats4) q[4];
+    v16_store(all, a);
+    memcpy(q, all, sizeof q);
+    LANES_HALVED(q, FN(floats4_sum));
+    return q[0][0];
+}
+static inline uint32_t FN(halved_whole)(i16 a)
+{
+    int32_t all[16];
+    FN(wholes4) q[4];
+    i16_store(all, a);
+    memcpy(q, all, sizeof q);
+    LANES_HALVED(q, FN(wholes4_sum));
+    return q[0][0];
+}
+#undef LANES_HALVED
+
 /* Of bytes the weights of columns 0 .. 7 are 128 more than they are: what that adds to the sums of terms
  * whose sum lies in the lanes of a. */
 static inline void FN(more_set)(int32_t ret[16], i16 a)
 {
-    int32_t each[16];
-    i16_store(each, a);
-    V16_UNROLL for (int left = 8; left; left /= 2)
-        V16_UNROLL for (int i = 0; i < left; i++)
-            each[i] += each[i + left];
-    for (int i = 0; i < 16; i++)
-        ret[i] = i < 8 ? (int32_t) ((uint32_t) each[0] * 128) : 0;
+    const int32_t more = (int32_t) (FN(halved_whole)(a) * 128);
+    i16_store(ret, i16_set1(0));
+    for (int i = 0; i < 8; i++)
+        ret[i] = more;
 }
 
 /* n floats in whole numbers up to `most`, 16 at a time, and, unless NULL, what they make the sums of bytes larger
@@ -313,22 +359,13 @@ static inline void FN(more_set)(int32_t ret[16], i16 a)
 static float FN(halves_of)(int16_t *ret, int32_t *ret_more, const float *x, size_t n, float most)
 {
     i16 sum = i16_set1(0);
-    float large[16], wrong[16], top = 0, bad = 0;
     v16 zero = v16_set1(0), a = zero, b = zero;
     for (size_t i = 0; i < n; i += 16) {
         const v16 v = n - i < 16 ? v16_load_n(x + i, n - i) : v16_load(x + i);
         a = v16_max(a, v16_max(v, v16_sub(zero, v)));
         b = v16_fma(v, zero, b);
     }
-    v16_store(large, a);
-    v16_store(wrong, b);
-    V16_UNROLL for (int left = 8; left; left /= 2)
-        V16_UNROLL for (int i = 0; i < left; i++) {
-            large[i] = large[i] > large[i + left] ? large[i] : large[i + left];
-            wrong[i] += wrong[i + left];
-        }
-    top = large[0];
-    bad = wrong[0];
+    const float top = FN(halved_most)(a), bad = FN(halved_sum)(b);
     const bool finite = bad >= 0;
     const v16 by = v16_set1(finite && top > 1e-30f ? most / top : 0);
     for (size_t i = 0; i < n; i += 16) {
@@ -347,7 +384,6 @@ static float FN(halves_of)(int16_t *ret, int32_t *ret_more, const float *x, size
  * at 1 are 0 or 1. */
 static bool FN(is_uneven)(const float *x, size_t n, float unit, float most)
 {
-    float counts[16];
     const v16 zero = v16_set1(0), one = v16_set1(1), huge = v16_set1(3e38f), to_64th = v16_set1(64 / (unit * most));
     v16 all = zero;
     if (!(unit > 1e-30f))
@@ -358,11 +394,7 @@ static bool FN(is_uneven)(const float *x, size_t n, float unit, float most)
         const v16 large = v16_min(v16_mul(v16_max(v16_sub(v16_mul(size, to_64th), one), zero), huge), one);
         all = v16_fma(large, v16_set1(-8), v16_fma(there, v16_set1(7), all));
     }
-    v16_store(counts, all);
-    V16_UNROLL for (int left = 8; left; left /= 2)
-        V16_UNROLL for (int i = 0; i < left; i++)
-            counts[i] += counts[i + left];
-    return counts[0] > 0;
+    return FN(halved_sum)(all) > 0;
 }
 
 /* What the whole numbers leave of x, in units of its own. */
