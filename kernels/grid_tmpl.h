@@ -127,13 +127,13 @@ V16_UNROLLED void FN(rounded_rows)(float *to, const float *a, const float *b,
     X(KERN_DIV, false, 1) X(KERN_DIV, false, 2) X(KERN_DIV, true, 1) X(KERN_DIV, true, 2)
 
 static void FN(program_rounded)(float *to, const float *a, const float *b,
-                                const struct kern_instr *i, struct FN(grid_rows) s)
+                                const struct kern_instr *i, struct FN(grid_rows) *s)
 {
-    if (!i->b.one && s.to_step == s.n && s.a_step == s.n && s.b_step == s.n)
-        s.n *= s.rows, s.rows = 1;
+    if (!i->b.one && s->to_step == s->n && s->a_step == s->n && s->b_step == s->n)
+        s->n *= s->rows, s->rows = 1;
 #define X(function_, one_, roundings_)                                                             \
     if (i->function == function_ && i->b.one == one_ && (i->grid->twice ? 2 : 1) == roundings_)    \
-        FN(rounded_rows)(to, a, b, i->grid, &s, function_, one_, roundings_);
+        FN(rounded_rows)(to, a, b, i->grid, s, function_, one_, roundings_);
     GRID_ROUNDED(X)
 #undef X
 }
@@ -177,12 +177,12 @@ V16_UNROLLED void FN(scaled_rows)(float *to, const float *a, const float *b, con
 }
 
 static void FN(program_scaled)(float *to, const float *a, const float *b, const float *c,
-                               const struct kern_instr *i, const struct FN(grid_rows) s)
+                               const struct kern_instr *i, const struct FN(grid_rows) *s)
 {
     const int before = i->first != NULL, behind = i->grid ? (i->grid->twice ? 2 : 1) : 0;
 #define X(before_, behind_)                                                                        \
     if (before == before_ && behind == behind_)                                                    \
-        FN(scaled_rows)(to, a, b, c, i, &s, before_, behind_);
+        FN(scaled_rows)(to, a, b, c, i, s, before_, behind_);
     X(0, 0) X(0, 1) X(0, 2) X(1, 0) X(1, 1) X(1, 2)
 #undef X
 }

@@ -206,9 +206,9 @@ static void FN(program_rows)(const struct kern_instr *i, float *const *buffer,
         s.c_step = i->op == KERN_SCALED ? FN(program_row_step)(&i->c, b) : 0;
     }
     if (i->op == KERN_SCALED)
-        FN(program_scaled)(to, x, y, FN(program_at)(buffer, &i->c, b), i, s);
+        FN(program_scaled)(to, x, y, FN(program_at)(buffer, &i->c, b), i, &s);
     else
-        FN(program_rounded)(to, x, y, i, s);
+        FN(program_rounded)(to, x, y, i, &s);
 }
 
 V16_UNROLLED void FN(program_instr)(const struct kern_instr *i, float *const *buffer,
