@@ -52,29 +52,44 @@ Q8_INLINE d16 d16_add_pairs(d16 s, p32 p)
     __asm__ volatile("" : "+x"(s.a), "+x"(s.b));
     return s;
 }
-/* 32 terms; returns |x| of the negative ones in four sums. */
-Q8_INLINE __m256i x32_take(uint8_t *to, __m256i x)
+/* 32 terms; returns |x| of the negative ones that are counted in four sums. */
+Q8_INLINE __m256i x32_take(uint8_t *to, __m256i x, __m256i counted)
 {
     const __m256i none = _mm256_setzero_si256(), negative = _mm256_cmpgt_epi8(none, x),
                   size = _mm256_abs_epi8(x);
-    _mm256_store_si256((__m256i *) (void *) to, size);
-    _mm256_store_si256((__m256i *) (void *) (to + Q8_NEGATIVE), negative);
-    return _mm256_sad_epu8(_mm256_and_si256(size, negative), none);
+    _mm256_storeu_si256((__m256i *) (void *) to, size);
+    _mm256_storeu_si256((__m256i *) (void *) (to + Q8_NEGATIVE), negative);
+    return _mm256_sad_epu8(_mm256_and_si256(size, _mm256_and_si256(negative, counted)), none);
+}
+/* The last `rest` of n terms, n at least 32: the last 32 are taken, some again. */
+Q8_INLINE __m256i last_take(uint8_t *to, const uint8_t *x, size_t n, size_t rest, __m256i flip)
+{
+    static const uint8_t counted[64] = { [32] = 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+                                         255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+                                         255, 255, 255, 255, 255, 255, 255, 255, 255, 255 };
+    const __m256i x32 = _mm256_loadu_si256((const __m256i *) (const void *) (x + n - 32)),
+                  which = _mm256_loadu_si256((const __m256i *) (const void *) (counted + rest));
+    return x32_take(to + n - 32, _mm256_xor_si256(x32, flip), which);
 }
 /* Returns what the negative terms add too little. */
 static int32_t q8_take(uint8_t *restrict to, const uint8_t *restrict x, size_t n, uint8_t flip)
 {
     const __m256i by = _mm256_set1_epi8((char) flip);
+    const __m256i all = _mm256_set1_epi8(-1);
     __m256i last, less = _mm256_setzero_si256();
     size_t i = 0;
+    memset(to + n, 0, 4); /* what makes the last group whole; written over where others lie there */
+    memset(to + n + Q8_NEGATIVE, 0, 4);
     for (; n - i >= 32; i += 32) {
         __m256i x32 = _mm256_loadu_si256((const __m256i *) (const void *) (x + i));
-        less = _mm256_add_epi64(less, x32_take(to + i, _mm256_xor_si256(x32, by)));
+        less = _mm256_add_epi64(less, x32_take(to + i, _mm256_xor_si256(x32, by), all));
     }
-    if (i < n) {
+    if (i < n && i) {
+        less = _mm256_add_epi64(less, last_take(to, x, n, n - i, by));
+    } else if (i < n) {
         last = by; /* no terms become 0 */
-        memcpy(&last, x + i, n - i);
-        less = _mm256_add_epi64(less, x32_take(to + i, _mm256_xor_si256(last, by)));
+        memcpy(&last, x, n);
+        less = _mm256_add_epi64(less, x32_take(to, _mm256_xor_si256(last, by), all));
     }
     int64_t sums[4];
     memcpy(sums, &less, sizeof sums);
