@@ -104,6 +104,33 @@ static bool goes_by_frame(const struct pulser *p, const struct node *n)
     return frames != NULL;
 }
 
+static bool same_sizes(const struct fact *a, const struct fact *b)
+{
+    bool same = a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++)
+        same = a->shape[i] == b->shape[i];
+    return same;
+}
+
+/* How many of the frames that n makes are known as the first frames of a sequence come, one by one:
+ * those that its kept inputs have, element by element. */
+static int64_t direct_of(const struct pulser *p, const struct node *n)
+{
+    const struct kept *first = NULL;
+    if (!(n->op->flags & OP_POINTWISE) || n->n_out != 1)
+        return 0;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        if (!pulser_kept(p, n->in[i]))
+            continue;
+        const struct kept *k = &p->kept[n->in[i]];
+        if (!same_sizes(pulser_fact(p, n->in[i]), pulser_fact(p, n->out[0])) ||
+            (first && (first->direct != k->direct || first->inputs != k->inputs)))
+            return 0;
+        first = k;
+    }
+    return first ? first->direct : 0;
+}
+
 /* The node of kept frames, some of which a short sequence lacks: so does what it makes. */
 static rill_status kept_by_frame(struct pulser *p, const struct node *n)
 {
@@ -118,6 +145,7 @@ static rill_status kept_by_frame(struct pulser *p, const struct node *n)
         p->kept[w].inputs = larger(p->kept[w].inputs, k->inputs);
         p->kept[w].frames = k->frames ? k->frames : p->kept[w].frames;
     }
+    p->kept[w].direct = direct_of(p, n);
     return pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, &p->map[w], 1);
 }
 
@@ -143,6 +171,7 @@ rill_status kept_node(struct pulser *p, const struct node *n)
         if (n->out[k] != WIRE_NONE) {
             p->map[n->out[k]] = out[k];
             p->kept[n->out[k]].inputs = inputs;
+            p->kept[n->out[k]].direct = direct_of(p, n);
         }
     return RILL_OK;
 }

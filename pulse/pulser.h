@@ -31,7 +31,7 @@ struct flow;
  * input frames have come; 0: it holds none. */
 struct kept {
     int64_t inputs;
-    int64_t direct;           /* frames, where it is just those */
+    int64_t direct;           /* frames, where it is just those, or made of them one by one */
     const struct dim *frames; /* that it would have in the whole run, where some lengths have fewer
                                  than there are here; NULL: it has what is here */
 };

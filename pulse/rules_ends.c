@@ -343,7 +343,7 @@ static bool heads_lack(const struct pulser *p, const struct node *n, unsigned k)
 {
     bool lack = false;
     for (unsigned i = 0; i < k; i++)
-        lack |= pulser_kept(p, n->in[i]) && p->kept[n->in[i]].frames && !p->kept[n->in[i]].direct;
+        lack |= pulser_kept(p, n->in[i]) && p->kept[n->in[i]].frames;
     return lack;
 }
 

@@ -524,7 +524,7 @@ static void faint_end(struct gb *b, const void *ctx)
  * and what reads that. ctx: which. */
 struct first {
     int64_t frames;
-    enum { FIRST_CUT, FIRST_TILED, FIRST_EXPANDED, FIRST_NEGATED, FIRST_TWICE } how;
+    enum { FIRST_CUT, FIRST_NEGATED, FIRST_TILED, FIRST_EXPANDED, FIRST_TWICE } how;
     enum { READ_CONV, READ_STRIDED, READ_DIFFERENCE, READ_LAYER, READ_BESIDE } read;
     int64_t late; /* frames that the sequence itself is late */
 };
@@ -572,7 +572,7 @@ static void first_check(const struct first *q, int64_t pulse)
     snprintf(what, sizeof what, "first %d, how %d, read by %d, late %d", (int) q->frames,
              (int) q->how, (int) q->read, (int) q->late);
     /* What copies have become known one by one waits for the last of them. */
-    const bool apart = q->how != FIRST_CUT && q->read == READ_DIFFERENCE && q->frames > 1;
+    const bool apart = q->how > FIRST_NEGATED && q->read == READ_DIFFERENCE && q->frames > 1;
     oracle_check(more == 0 || (apart && more == 1), "%s at %d: %d late", what, (int) pulse,
                  (int) more);
     if (oracle_open(&o, first_joined, q, asserted) == LAW_HOLDS)
