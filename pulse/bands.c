@@ -554,6 +554,13 @@ static bool compare_seen(const struct look *l, enum shows what)
     return input_seen(l, i, at[1] == (what == SHOWS_TRUE) ? SHOWS_TRUE : SHOWS_FALSE);
 }
 
+/* Times 1, a truth value there, it is the other factor. */
+static bool shown_by(const struct look *l, unsigned i, enum shows what)
+{
+    return !pulser_fact(l->p, l->n->in[i])->value && is_truth(l->p, l->n->in[i]) &&
+        input_seen(l, i, SHOWS_TRUE) && input_seen(l, 1 - i, what);
+}
+
 static bool mul_seen(const struct look *l, enum shows what)
 {
     unsigned c = constant_of(l);
@@ -562,7 +569,7 @@ static bool mul_seen(const struct look *l, enum shows what)
                                   : input_seen(l, 0, what) || input_seen(l, 1, what);
     if (c < 2 && turns(l, c, what))
         return input_seen(l, 1 - c, SHOWS_FALSE);
-    if (size_seen(l, what))
+    if (size_seen(l, what) || shown_by(l, 0, what) || shown_by(l, 1, what))
         return true;
     return c < 2 && within(l, c, -SCALE_MAX, SCALE_MAX) &&
         (within(l, c, -INFINITY, 0) || input_seen(l, 1 - c, what)) &&

@@ -486,6 +486,9 @@ static uint32_t weighed(struct gb *b, const struct written *t, uint32_t s, uint3
                        GB(b, "Add", "", s,
                           GB(b, "Mul", "", number,
                              gb_scalar(b, t->laid == INVERTED ? -1e9f : -FLT_MAX))));
+    case TIMES:
+        m = GB(b, "Mul", "", GB(b, "Sub", "", gb_scalar(b, 1), number), gb_scalar(b, 1e4f));
+        return softmax(b, GB(b, "Sub", "", GB(b, "Mul", "", s, number), m));
     case SELECT:
         return softmax(b, GB(b, "Where", "", m, s, GB(b, "Add", "", s, gb_scalar(b, -1e9f))));
     case ZEROED:

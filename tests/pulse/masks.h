@@ -76,6 +76,7 @@ struct written {
         LINEAR_COUNTED,
         LOW_AGAIN,
         MEANS,
+        TIMES,         /* times the mask, and 1e4 taken away where it hides */
         DIVIDED,       /* -1000, then over 8 and again over 8 */
         DIVIDED_ONCE,  /* -1e4 over 8 */
         UNDONE,        /* 1e9 where hidden is taken away, and added again */
