@@ -64,23 +64,24 @@ V16_UNROLLED void FN(conv_tile)(float *restrict y, size_t ldy, const float *rest
 #define CONV_TILE(outs, vecs, how) \
     FN(conv_tile)(y, ldy, x, w, bias, lines, c, width, vec, outs, vecs, how)
 
-/* All vectors of the row for `outs` outputs. */
-#define CONV_ROW(outs)                                                                                              \
-    static void FN(conv_row_##outs)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w, \
+/* All vectors of the row for `outs` outputs; strides: it may have others than 1. Where tiles are of one vector, none
+ * are left behind them but those of long strides. */
+#define CONV_ROW(outs, strides)                                                                                     \
+    static void FN(conv_row_##outs)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,\
                                     const float *restrict bias, const struct kern_conv_lines *lines,                \
                                     const struct kern_conv *c, size_t width)                                        \
     {                                                                                                               \
         size_t vec = 0, vecs = (c->n + 15) / 16;                                                                    \
-        for (; c->stride <= 2 && vec + CONV_VECS <= vecs; vec += CONV_VECS) {                                       \
-            if (c->stride == 2)                                                                                     \
+        for (; (!strides || c->stride <= 2) && vec + CONV_VECS <= vecs; vec += CONV_VECS) {                         \
+            if (strides && c->stride == 2)                                                                          \
                 CONV_TILE(outs, CONV_VECS, FN(CONV_EVEN));                                                          \
             else if (vec >= c->full_from && vec + CONV_VECS <= c->full_to)                                          \
                 CONV_TILE(outs, CONV_VECS, FN(CONV_PLAIN));                                                         \
             else                                                                                                    \
                 CONV_TILE(outs, CONV_VECS, FN(CONV_MASKED));                                                        \
         }                                                                                                           \
-        for (; vec < vecs; vec++) {                                                                                 \
-            if (c->stride > 2)                                                                                      \
+        for (; strides && vec < vecs; vec++) {                                                                      \
+            if (CONV_VECS == 1 || c->stride > 2)                                                                    \
                 CONV_TILE(outs, 1, FN(CONV_APART));                                                                 \
             else if (c->stride == 2)                                                                                \
                 CONV_TILE(outs, 1, FN(CONV_EVEN));                                                                  \
@@ -88,14 +89,14 @@ V16_UNROLLED void FN(conv_tile)(float *restrict y, size_t ldy, const float *rest
                 CONV_TILE(outs, 1, FN(CONV_MASKED));                                                                \
         }                                                                                                           \
     }
-CONV_ROW(1)
-CONV_ROW(2)
-CONV_ROW(4)
+CONV_ROW(1, true)
+CONV_ROW(2, true)
+CONV_ROW(4, true)
 #if CONV_OUTS == 8
-CONV_ROW(8)
+CONV_ROW(8, true)
 #endif
 #ifdef CONV_FIVE
-CONV_ROW(5)
+CONV_ROW(5, false)
 #endif
 #undef CONV_ROW
 #undef CONV_TILE
@@ -116,7 +117,7 @@ void FN(conv_group)(float *restrict y, size_t ldy, const float *restrict x, cons
         ROWS(8)
 #endif
 #ifdef CONV_FIVE
-        if (end == 5)
+        if (end == 5 && c->stride == 1)
             ROWS(5)
 #endif
         ROWS(4)
