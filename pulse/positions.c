@@ -6,11 +6,11 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define PARTS_MAX 4096   /* of a quotient of floats */
-#define LENGTHS_TRIED 64 /* one by one */
-#define CASES_TRIED 64   /* of comparisons in one expression */
+#define PARTS_MAX 4096 /* of a quotient of floats */
+#define CASES_TRIED 64 /* of comparisons in one expression */
 
 struct walk {
     struct positions *ps;
@@ -585,11 +585,47 @@ static struct position tiled(const struct walk *w, const struct node *n, int ran
     return broadcast(w, n->in[0], rank);
 }
 
+/* Of what is squared there, that; WIRE_NONE: nothing is. */
+static uint32_t squared_at(const struct walk *w, uint32_t wire)
+{
+    const struct node *n = graph_producer(w->g, wire);
+    if (!n || n->n_in != 2 || n->in[0] == WIRE_NONE || n->in[1] == WIRE_NONE)
+        return WIRE_NONE;
+    const struct position by = as_whole(w, w->ps->of[n->in[1]]);
+    const bool twice = node_is(n, OP_MUL) && n->in[0] == n->in[1],
+               power = node_is(n, OP_POW) && by.e && !has_parts(&by) && dim_is(by.e, 2);
+    return twice || power ? n->in[0] : WIRE_NONE;
+}
+
+/* Squares of whole numbers that are compared with one below 2^24: f32 holds that and all below it,
+ * and rounds what is larger to nothing lower, so the answer is that of the squares. */
+static struct position square_compared(const struct walk *w, const struct node *n, int rank)
+{
+    for (unsigned i = 0; compares_of[n->op->id].is && n->n_in == 2 && i < 2; i++) {
+        const uint32_t wire = w->ps->of[n->in[i]].e ? WIRE_NONE : squared_at(w, n->in[i]);
+        const struct position c = as_whole(w, w->ps->of[n->in[1 - i]]);
+        if (wire == WIRE_NONE || !c.e || has_parts(&c) || !dim_is_const(c.e) ||
+            llabs(dim_value(c.e)) >= 1 << 24)
+            continue;
+        const struct position x = as_whole(w, broadcast(w, wire, rank));
+        if (!x.e || has_parts(&x) || dtype_is_half(w->g->wires[wire].fact.type) ||
+            !dtype_is_float(w->g->wires[wire].fact.type))
+            continue;
+        const struct dim *square = dim_mul(w->ps->dims, x.e, x.e);
+        return (struct position) { .e =
+                                       compared(w, n->op->id, i ? c.e : square, i ? square : c.e) };
+    }
+    return (struct position) { 0 };
+}
+
 static struct position node_position(const struct walk *w, const struct node *n)
 {
     int rank = w->g->wires[n->out[0]].fact.rank;
     if (node_is(n, OP_CONSTANT_OF_SHAPE))
         return filled(w, n);
+    const struct position square = square_compared(w, n, rank);
+    if (square.e)
+        return square;
     for (unsigned i = 0; i < n->n_in; i++)
         if (n->in[i] == WIRE_NONE
                 ? i == 0
@@ -731,60 +767,4 @@ bool position_repeats(const struct positions *ps, const struct position *at, int
     const struct dim *e = dim_subst(ps->dims, at->e, i, dim_add_int(ps->dims, i, along_i));
     return !dim_mentions(at->e, ps->time) &&
         dim_subst(ps->dims, e, j, dim_add_int(ps->dims, j, along_j)) == at->e;
-}
-
-/* ---- expressions of the graph ---- */
-
-static const struct dim *imported(const struct positions *ps, const struct dim *d,
-                                  const struct dim *symbol)
-{
-    struct dims *ds = ps->dims;
-    const struct dim_parts x = dim_parts(d);
-    const struct dim *y = NULL;
-    if (x.form == DIM_FORM_INT)
-        return dim_int(ds, x.value);
-    if (x.form == DIM_FORM_SYMBOL)
-        return d == symbol ? ps->time : NULL;
-    for (unsigned i = 0; i < x.n; i++) {
-        const struct dim *arg = imported(ps, x.arg[i], symbol);
-        if (!arg)
-            return NULL;
-        switch (x.form) {
-        case DIM_FORM_SUM:
-            arg = dim_mul_int(ds, arg, x.coef[i]);
-            y = y ? dim_add(ds, y, arg) : dim_add_int(ds, arg, x.value);
-            break;
-        case DIM_FORM_PRODUCT: y = y ? dim_mul(ds, y, arg) : arg; break;
-        case DIM_FORM_QUOTIENT: y = dim_div_int(ds, arg, x.value); break;
-        case DIM_FORM_LEAST: y = y ? dim_min(ds, y, arg) : arg; break;
-        case DIM_FORM_MOST: y = y ? dim_max(ds, y, arg) : arg; break;
-        case DIM_FORM_BROADCAST: y = y ? dim_broadcast(ds, y, arg) : arg; break;
-        case DIM_FORM_AT_LEAST: y = y ? dim_ge(ds, y, arg) : arg; break;
-        case DIM_FORM_EQUAL: y = y ? dim_eq(ds, y, arg) : arg; break;
-        default: return NULL;
-        }
-    }
-    return y;
-}
-
-/* Sizes that were written down when less was known get the form that they have now. */
-const struct dim *positions_dim(const struct positions *ps, const struct dim *d,
-                                const struct dim *symbol)
-{
-    return imported(ps, dim_refresh(ps->graph, d), symbol);
-}
-
-/* The longer ones are LENGTHS_TRIED and any number more, of which nothing may be left. */
-const struct dim *positions_without_length(const struct positions *ps, const struct dim *e)
-{
-    struct dims *ds = ps->dims;
-    if (!dim_mentions(e, ps->time))
-        return e;
-    const struct dim *far = dim_subst(ds, e, ps->time, dim_add_int(ds, ps->more, LENGTHS_TRIED));
-    if (dim_mentions(far, ps->more))
-        return NULL;
-    for (int64_t n = 1; n < LENGTHS_TRIED; n++)
-        if (dim_subst(ds, e, ps->time, dim_int(ds, n)) != far)
-            return NULL;
-    return far;
 }

@@ -215,6 +215,16 @@ static uint32_t of_distance(struct gb *b, const struct written *t, const struct 
     const uint32_t d = GB(b, "Sub", "", a->i, a->j), three = gb_int(b, 3);
     if (t->mask == SQUARES)
         return GB(b, "LessOrEqual", "", GB(b, "Pow", "", d, gb_int(b, 2)), gb_int(b, 9));
+    if (t->mask == SQUARES_F32) {
+        const uint32_t f = GB(b, "Cast", "to=1", d);
+        return GB(b, "Greater", "", gb_scalar(b, 10), GB(b, "Mul", "", f, f));
+    }
+    if (t->mask == SQUARES_APART) {
+        const uint32_t i = GB(b, "Cast", "to=1", a->i), j = GB(b, "Cast", "to=1", a->j),
+                       ij = GB(b, "Mul", "", GB(b, "Mul", "", i, j), gb_scalar(b, 2));
+        const uint32_t sum = GB(b, "Add", "", GB(b, "Mul", "", i, i), GB(b, "Mul", "", j, j));
+        return GB(b, "LessOrEqual", "", GB(b, "Sub", "", sum, ij), gb_scalar(b, 9));
+    }
     if (t->mask == HELD)
         return GB(b, "Equal", "", GB(b, "Clip", "", d, gb_int(b, 0), three), d);
     const uint32_t least = GB(b, "Max", "", a->j, GB(b, "Sub", "", a->i, three));
@@ -335,6 +345,8 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
     case EVERY_3000: return every(b, a, 3000);
     case TWO_REMAINDERS: return GB(b, "And", "", every(b, a, 50), every(b, a, 49));
     case SQUARES:
+    case SQUARES_F32:
+    case SQUARES_APART:
     case HELD:
     case HELD_BETWEEN: return of_distance(b, t, a);
     case SINKS:

@@ -51,6 +51,8 @@ struct written {
         SINKS_ROUND,      /* and one that sees each 100th frame from 683 times its place on */
         ROOT_3000,        /* (j - i)^2 is 3000 (j - i) */
         SQUARES,          /* (i - j)^2 is at most 9 */
+        SQUARES_F32,      /* the same in f32 */
+        SQUARES_APART,    /* i^2 - 2ij + j^2, in f32 */
         HELD,             /* i - j is what it is when it is clipped to 0..3 */
         HELD_BETWEEN,     /* j is what it is between i - 3 and i */
         TABLE_BAND,       /* cut out of a constant */
