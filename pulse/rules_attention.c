@@ -257,29 +257,6 @@ static rill_status scores_time(struct pulser *p, const struct node *n, struct se
     return RILL_OK;
 }
 
-/* The stream, as it runs in a run, on the axis of the wire that it is spread to; the other time
- * axis has one index. */
-static rill_status spread_emit(struct pulser *p, uint32_t w, int64_t count, uint32_t *wire)
-{
-    const struct node *n = &p->src->nodes[p->src->wires[w].node];
-    uint32_t stream, in[2];
-    int axis;
-    int64_t shape[RANK_MAX];
-    if (!is_spread(p, w, &stream, &axis))
-        return RILL_OK;
-    TRY(spread_emit(p, n->in[0], count, wire));
-    in[0] = *wire;
-    if (!node_is(n, OP_EXPAND) && !node_is(n, OP_TILE)) {
-        in[1] = n->n_in > 1 ? p->map[n->in[1]] : WIRE_NONE;
-        return pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, wire, 1);
-    }
-    const struct fact *f = pulser_fact(p, w);
-    for (int a = 0; a < f->rank; a++)
-        shape[a] = a == axis ? count : dim_is_const(f->shape[a]) ? dim_value(f->shape[a]) : 1;
-    TRY(pulser_ints(p, n->name, shape, (unsigned) f->rank, &in[1]));
-    return pulser_emit_op(p, OP_EXPAND, n->name, NULL, 0, in, 2, wire);
-}
-
 /* So many frames later, as a window. */
 static rill_status keys_window(struct pulser *p, const struct node *n, struct flow *f,
                                int64_t later, const struct first_window *at)
@@ -421,6 +398,23 @@ static bool shows_within(const struct pulser *p, uint32_t w, const struct band *
         b->first <= s->first_keys;
 }
 
+/* Whether n lets weights through at keys outside the sequence that may be no numbers: of a query
+ * that sees no key of the sequence, of which the whole run hides all. Where it lets those of the
+ * query's own frame through, the whole run has none either. */
+static bool lets_none_through(const struct pulser *p, const struct node *n, const struct operand *o,
+                              const struct stream_fact *s)
+{
+    const struct node *by = node_is(n, OP_WHERE) ? graph_producer(p->src, n->in[0]) : NULL;
+    bool lets = false;
+    if (!s->weights || !node_is(n, OP_WHERE) || (by && node_is(by, OP_ISNAN)))
+        return false;
+    const int query = track_in(p, n, 0, s->axis), key = track_in(p, n, 0, s->key_axis);
+    for (unsigned i = 1; i < 3; i++)
+        lets |= o[i].part == PART_SCORES && o[i].flow.sf.weights &&
+            !band_diagonal(p, n->in[0], i == 1 ? SHOWS_TRUE : SHOWS_FALSE, query, key);
+    return lets;
+}
+
 /* Marks what is hidden behind the node, and hides keys outside the sequence where its operands did
  * not. */
 static rill_status scores_settle(struct pulser *p, const struct node *n, const struct operand *o,
@@ -446,9 +440,10 @@ static rill_status scores_settle(struct pulser *p, const struct node *n, const s
         settled |= is;
         open |= !is;
     }
-    return settled && !open ? RILL_OK
-                            : hide_outside(p, n, s, pulser_fact(p, w)->shape[s->key_axis],
-                                           s->weights ? 0 : -INFINITY, wire);
+    return settled && !open && !lets_none_through(p, n, o, s)
+        ? RILL_OK
+        : hide_outside(p, n, s, pulser_fact(p, w)->shape[s->key_axis], s->weights ? 0 : -INFINITY,
+                       wire);
 }
 
 /* ---- nodes of a section ---- */

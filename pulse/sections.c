@@ -478,6 +478,27 @@ rill_status sections_find(struct pulser *p)
     return RILL_OK;
 }
 
+rill_status spread_emit(struct pulser *p, uint32_t w, int64_t count, uint32_t *wire)
+{
+    const struct node *n = &p->src->nodes[p->src->wires[w].node];
+    uint32_t stream, in[2];
+    int axis;
+    int64_t shape[RANK_MAX];
+    if (!is_spread(p, w, &stream, &axis))
+        return RILL_OK;
+    TRY(spread_emit(p, n->in[0], count, wire));
+    in[0] = *wire;
+    if (!node_is(n, OP_EXPAND) && !node_is(n, OP_TILE)) {
+        in[1] = n->n_in > 1 ? p->map[n->in[1]] : WIRE_NONE;
+        return pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, wire, 1);
+    }
+    const struct fact *f = pulser_fact(p, w);
+    for (int a = 0; a < f->rank; a++)
+        shape[a] = a == axis ? count : dim_is_const(f->shape[a]) ? dim_value(f->shape[a]) : 1;
+    TRY(pulser_ints(p, n->name, shape, (unsigned) f->rank, &in[1]));
+    return pulser_emit_op(p, OP_EXPAND, n->name, NULL, 0, in, 2, wire);
+}
+
 void sections_begin(const struct pulser *p)
 {
     for (uint32_t w = 0; p->sections && w < p->src->n_wires; w++) {

@@ -55,6 +55,11 @@ const struct reader *section_reader(const struct pulser *p, uint32_t src_wire,
  * most since; that stream, and on which axis of the wire it runs. */
 bool is_spread(const struct pulser *p, uint32_t src_wire, uint32_t *ret_stream, int *ret_axis);
 
+/* The stream that wire w repeats, as it runs in a run, on the axis of w that it is repeated to,
+ * which has `count` indices; the other time axis has one. *wire: that of the stream; of any other w
+ * it stays. */
+rill_status spread_emit(struct pulser *p, uint32_t w, int64_t count, uint32_t *wire);
+
 /* Before each walk. */
 void sections_begin(const struct pulser *p);
 /* Before walks at another pulse. */
