@@ -157,15 +157,23 @@ char *arena_printable(struct arena *a, const void *bytes, size_t n)
     return s;
 }
 
-void arena_drop(struct arena *a)
+/* Returns `last`. */
+static struct arena_block *blocks_free(struct arena_block *b, const struct arena_block *last)
 {
-    for (struct arena_block *b = a->head, *next; b; b = next) {
-        next = b->next;
+    while (b != last) {
+        struct arena_block *next = b->next;
         if (b->mapped_bytes)
             pages_free(b, b->mapped_bytes);
         else
             free(b);
+        b = next;
     }
+    return b;
+}
+
+void arena_drop(struct arena *a)
+{
+    blocks_free(a->head, NULL);
     *a = (struct arena) { .limit_bytes = a->limit_bytes, .large_pages = a->large_pages };
 }
 
@@ -180,4 +188,21 @@ void arena_rewind(struct arena *a)
         a->head->used = 0;
     a->used_bytes = 0;
     a->ran_out = false;
+}
+
+struct arena_mark arena_mark(const struct arena *a)
+{
+    const struct arena_block *b = a->head;
+    return (struct arena_mark) { b, b ? b->next : NULL, a->used_bytes, b ? b->used : 0 };
+}
+
+/* Blocks come in front of the head, and those of large pieces behind it. */
+void arena_rewind_to(struct arena *a, const struct arena_mark *m)
+{
+    a->head = blocks_free(a->head, m->head);
+    if (a->head) {
+        a->head->next = blocks_free(a->head->next, m->next);
+        a->head->used = m->head_used_bytes;
+    }
+    a->used_bytes = m->used_bytes;
 }

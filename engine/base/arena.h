@@ -2,7 +2,7 @@
 /* arena.h - memory that lives exactly as long as one stage of the pipeline.
  *
  * Nothing in an arena is freed alone, so a builder may return early from any
- * line: its caller drops the arena. */
+ * line: its caller drops the arena, or rewinds it. */
 #ifndef RILL_ENGINE_BASE_ARENA_H
 #define RILL_ENGINE_BASE_ARENA_H
 #include <stdbool.h>
@@ -10,6 +10,12 @@
 #include <stdint.h>
 
 struct arena_block;
+/* How full an arena is: what it returned until then stays where it rewinds to the mark. */
+struct arena_mark {
+    const struct arena_block *head, *next;
+    size_t used_bytes, head_used_bytes;
+};
+
 struct arena {
     struct arena_block *head;
     size_t used_bytes,
@@ -37,6 +43,9 @@ void arena_drop(struct arena *a);
 /* Empty as after arena_drop, but the memory stays, in one piece: who needs no more than before
  * takes nothing new. */
 void arena_rewind(struct arena *a);
+struct arena_mark arena_mark(const struct arena *a);
+/* Frees what was returned since the mark. */
+void arena_rewind_to(struct arena *a, const struct arena_mark *m);
 size_t arena_bytes(const struct arena *a); /* of memory, with what nobody has asked for yet */
 
 #define arena_new(a, type) ((type *) arena_alloc((a), sizeof(type)))

@@ -39,6 +39,33 @@ static void test_arena(void)
     arena_drop(&b);
 }
 
+/* Small and large pieces in turn: what was there at the mark stays, what came since is as if it
+ * never had. */
+static void test_arena_mark(bool empty, bool large_pages)
+{
+    struct arena a = { .large_pages = large_pages };
+    unsigned char *kept[40] = { 0 };
+    for (unsigned i = 0; !empty && i < 40; i++)
+        if ((kept[i] = arena_alloc(&a, i % 7 == 6 ? 40000 : 900 * i + 1)))
+            kept[i][0] = (unsigned char) (i + 1);
+    const struct arena_mark mark = arena_mark(&a);
+    const size_t used = a.used_bytes, all = arena_bytes(&a);
+    unsigned char *first = NULL;
+    for (int round = 0; round < 3; round++) {
+        unsigned char *p = arena_alloc(&a, 65);
+        check(p && p[64] == 0 && (!first || empty || p == first), "the same place, zeroed", round);
+        first = p;
+        for (unsigned i = 0; p && i < 60; i++)
+            if ((p = arena_alloc(&a, i % 5 == 4 ? 50000 + i : 3000)))
+                p[i] = 255;
+        arena_rewind_to(&a, &mark);
+        check(a.used_bytes == used && arena_bytes(&a) == all, "as at the mark", round);
+    }
+    for (unsigned i = 0; !empty && i < 40; i++)
+        check(kept[i] && kept[i][0] == i + 1, "what was there stays", (long) i);
+    arena_drop(&a);
+}
+
 static size_t mapped_bytes(void)
 {
     unsigned long pages = 0;
@@ -338,6 +365,8 @@ static void test_memplan(void)
 int main(void)
 {
     test_arena();
+    for (unsigned i = 0; i < 4; i++)
+        test_arena_mark(i & 1, i & 2);
     test_arena_large_pages();
     test_arena_without_room();
     test_f16();

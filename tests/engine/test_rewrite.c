@@ -621,11 +621,38 @@ static void test_pieces(uint32_t count)
     }
 }
 
+/* A pass that finds nothing to do leaves no copy behind. */
+static void test_passes_without_work(void)
+{
+    struct build b;
+    struct graph copy, made;
+    struct pass_log log = { 0 };
+    build_init(&b);
+    struct fact v = vec(&b, 4);
+    uint32_t w = graph_add_input(&b.g, "x", &v);
+    for (int i = 0; i < 2000; i++)
+        w = build_node(&b, i % 2 ? "Tanh" : "Neg", NULL, 0, &w, 1);
+    graph_add_output(&b.g, w);
+    size_t before = b.arena.used_bytes;
+    check(graph_pruned(&copy, &b.g, &b.err) == RILL_OK, b.err.text, 0);
+    const size_t copy_bytes = b.arena.used_bytes - before;
+    before = b.arena.used_bytes;
+    check(graph_declutter(&made, &b.g, &log, &b.err) == RILL_OK, b.err.text, 0);
+    check(made.n_nodes == 2000 && log.n > 15 && log.at[log.n - 1].nodes == 2000, "nothing goes",
+          made.n_nodes);
+    check(b.arena.used_bytes - before < 4 * copy_bytes, "passes without work take memory",
+          (long) ((b.arena.used_bytes - before) / copy_bytes));
+    made.wires[made.outputs[0]].node = WIRE_NONE;
+    check(b.g.wires[w].node == 1999, "what is made is a graph of its own", 0);
+    build_drop(&b);
+}
+
 int main(void)
 {
     const char *count = getenv("RILL_COUNT");
     test_pieces(300);
     test_hazard();
+    test_passes_without_work();
     test_delay_line();
     test_view_of_base();
     test_move_bounds();
