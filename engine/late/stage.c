@@ -335,7 +335,8 @@ static rill_status left_error(const struct typed_left *left, uint32_t node, cons
     return w ? w->err.status
              : op_fail(err, RILL_UNSUPPORTED, n,
                        "data decides the size of what it gives, and no size can be computed from "
-                       "these data, or it is over 2^63");
+                       "these data, or it is over 2^63; sizes of inputs and integers computed from "
+                       "inputs are taken, and an input that never changes can be made a constant");
 }
 
 static bool given_make(const struct stage *s, struct variant *v)

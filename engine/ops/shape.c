@@ -546,22 +546,22 @@ static void constant_of_shape_eval(const struct eval *e)
          dtype_bytes(e->out[0]->type));
 }
 
+/* Negative: more than 2^31. The step is not 0. */
 static int64_t range_steps(const struct tensor *from, const struct tensor *to,
                            const struct tensor *by)
 {
     if (dtype_is_float(from->type) || dtype_is_float(by->type)) {
         double n = ceil((tensor_get_f64(to, to->data, 0) - tensor_get_f64(from, from->data, 0)) /
                         tensor_get_f64(by, by->data, 0));
-        return n > 0 && n < 1e9 ? (int64_t) n : n > 0 ? -1 : 0;
+        return n > INT32_MAX ? -1 : n > 0 ? (int64_t) n : 0;
     }
     int64_t a = tensor_get_i64(from, from->data, 0), b = tensor_get_i64(to, to->data, 0);
     int64_t step = tensor_get_i64(by, by->data, 0);
-    if (step == 0 || step == INT64_MIN)
-        return -1;
     if (step > 0 ? b <= a : b >= a)
         return 0;
     uint64_t span = step > 0 ? (uint64_t) b - (uint64_t) a : (uint64_t) a - (uint64_t) b;
-    uint64_t one = (uint64_t) (step > 0 ? step : -step), n = span / one + (span % one != 0);
+    uint64_t one = step > 0 ? (uint64_t) step : -(uint64_t) step,
+             n = span / one + (span % one != 0);
     return n > INT32_MAX ? -1 : (int64_t) n;
 }
 
@@ -584,6 +584,24 @@ static bool is_whole(const struct tensor *t)
 {
     return !dtype_is_float(t->type) ||
         (double) tensor_get_i64(t, t->data, 0) == tensor_get_f64(t, t->data, 0);
+}
+
+/* Of three numbers. */
+static rill_status range_known(struct infer *c, const struct tensor *const *v,
+                               const struct dim **ret)
+{
+    const double from = tensor_get_f64(v[0], v[0]->data, 0),
+                 to = tensor_get_f64(v[1], v[1]->data, 0), by = tensor_get_f64(v[2], v[2]->data, 0);
+    if (by == 0)
+        return infer_fail(c, "its step is 0; input 2 must be another number");
+    int64_t n = range_steps(v[0], v[1], v[2]);
+    if (n < 0)
+        return infer_fail(c,
+                          "from %g to %g by %g it has more than 2^31 elements; a nearer end "
+                          "(input 1) or a larger step (input 2) is taken",
+                          from, to, by);
+    *ret = dim_int(c->dims, n);
+    return RILL_OK;
 }
 
 /* A size among floats stands for the float of its value. */
@@ -622,10 +640,7 @@ static rill_status range_infer(struct infer *c)
                 c, "a range of floats from a symbolic size is as long as a symbolic size");
         sizes = !floats && dim_is_const(n); /* so many of them; else as many numbers as come */
     } else {
-        int64_t steps = range_steps(v[0], v[1], v[2]);
-        if (steps < 0)
-            return infer_fail(c, "its step is 0 or it has more than 2^31 elements");
-        n = dim_int(c->dims, steps);
+        TRY(range_known(c, v, &n));
     }
     infer_shape(c, 0, sizes ? DTYPE_DIM : type, 1, &n);
     c->out[0].number = sizes ? type : DTYPE_NONE;
