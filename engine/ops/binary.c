@@ -115,14 +115,12 @@ static inline uint64_t mod_unsigned(uint64_t a, uint64_t b)
 
 /* A shift below 0 is one past all bits; signed numbers keep their sign to the right. */
 #define SHIFT_OF(C, v) ((uint64_t) (v) < sizeof(C) * 8 ? (unsigned) (v) : 63u)
-#define DEF_SSHL(T, C, op)                                                                         \
-    ELEM_ROWS2(shl_##T, C, C, (uint64_t) v < sizeof(C) * 8 ? (uint64_t) u << v : 0)
 #define DEF_SSHR(T, C, op) ELEM_ROWS2(shr_##T, C, C, (int64_t) u >> SHIFT_OF(C, v))
 
 #define ELEM_INTS(X, op) ELEM_SIGNED(X, op) ELEM_UNSIGNED(X, op)
-ELEM_INTS(DEF_ADD, _)
-ELEM_INTS(DEF_SUB, _)
-ELEM_INTS(DEF_MUL, _)
+ELEM_UNSIGNED(DEF_ADD, _)
+ELEM_UNSIGNED(DEF_SUB, _)
+ELEM_UNSIGNED(DEF_MUL, _)
 ELEM_INTS(DEF_MAX, _)
 ELEM_INTS(DEF_MIN, _)
 ELEM_SIGNED(DEF_SDIV, _)
@@ -136,12 +134,11 @@ ELEM_FLOATS(DEF_FMIN, _)
 ELEM_FLOATS(DEF_PRELU, _)
 ELEM_SIGNED(DEF_SPRELU, _)
 ELEM_UNSIGNED(DEF_UPRELU, _)
-ELEM_INTS(DEF_AND, _)
-ELEM_INTS(DEF_OR, _)
-ELEM_INTS(DEF_XOR, _)
+ELEM_UNSIGNED(DEF_AND, _)
+ELEM_UNSIGNED(DEF_OR, _)
+ELEM_UNSIGNED(DEF_XOR, _)
 ELEM_UNSIGNED(DEF_SHL, _)
 ELEM_UNSIGNED(DEF_SHR, _)
-ELEM_SIGNED(DEF_SSHL, _)
 ELEM_SIGNED(DEF_SSHR, _)
 ELEM_ROWS2(add_F64, double, double, u + v)
 ELEM_ROWS2(sub_F64, double, double, u - v)
@@ -177,20 +174,26 @@ ELEM_ROWS2(lxor_BOOL, uint8_t, uint8_t, (u != 0) ^ (v != 0))
 #define TABLE(NAME, LIST)                                                                          \
     static elem_fn *const NAME##_fns[DTYPE_COUNT] = { LIST(ELEM_TABLE_ENTRY, NAME) }
 #define LIST_NUM(X, op) ELEM_FLOATS(X, op) ELEM_INTS(X, op)
+/* Sums, products and bits of the one sign are those of the other. */
+#define ENTRY_EITHER_SIGN(T, op) [DTYPE_I##T] = op##_U##T, [DTYPE_U##T] = op##_U##T,
+#define LIST_EITHER_SIGN(X, op)                                                                    \
+    ENTRY_EITHER_SIGN(8, op)                                                                       \
+    ENTRY_EITHER_SIGN(16, op) ENTRY_EITHER_SIGN(32, op) ENTRY_EITHER_SIGN(64, op)
+#define LIST_WRAPPING(X, op) ELEM_FLOATS(X, op) LIST_EITHER_SIGN(X, op)
 #define LIST_BOOL(X, op) X(BOOL, uint8_t, op)
-TABLE(add, LIST_NUM);
-TABLE(sub, LIST_NUM);
-TABLE(mul, LIST_NUM);
+TABLE(add, LIST_WRAPPING);
+TABLE(sub, LIST_WRAPPING);
+TABLE(mul, LIST_WRAPPING);
 TABLE(div, LIST_NUM);
 TABLE(max, LIST_NUM);
 TABLE(min, LIST_NUM);
 TABLE(rem, LIST_NUM);
 TABLE(mod, LIST_NUM);
 TABLE(prelu, LIST_NUM);
-TABLE(and, ELEM_INTS);
-TABLE(or, ELEM_INTS);
-TABLE(xor, ELEM_INTS);
-TABLE(shl, ELEM_INTS);
+TABLE(and, LIST_EITHER_SIGN);
+TABLE(or, LIST_EITHER_SIGN);
+TABLE(xor, LIST_EITHER_SIGN);
+TABLE(shl, LIST_EITHER_SIGN);
 TABLE(shr, ELEM_INTS);
 TABLE(land, LIST_BOOL);
 TABLE(lor, LIST_BOOL);
