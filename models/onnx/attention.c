@@ -324,7 +324,10 @@ uint32_t rotary_part_put(struct emitter *e, uint32_t x, uint32_t cosine, uint32_
 {
     if (!width)
         return rotary_put(e, x, cosine, sine, woven);
-    uint32_t turned = rotary_put(e, last_sliced(e, x, 0, width, 1), cosine, sine, woven);
+    /* A head that does not say its width may not be narrower. */
+    uint32_t part =
+        emit(e, "Reshape", last_sliced(e, x, 0, width, 1), emit_list(e, 0, 0, 0, width));
+    uint32_t turned = rotary_put(e, part, cosine, sine, woven);
     uint32_t rest = last_sliced(e, x, width, INT64_MAX, 1);
     return emit_with(e, "Concat", "axis", -1, EMIT_WIRES(turned, rest));
 }

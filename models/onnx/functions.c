@@ -4,8 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define CALLS_DEEP 64  /* functions within functions */
-#define ATTRS_MAX 1024 /* of a call, and of what a function says of them */
+#define CALLS_DEEP 64   /* functions within functions */
+#define ATTRS_MAX 1024  /* of a call, and of what a function says of them */
+#define ATTRS_A_PART 16 /* so many that are looked through count as one that is written */
 
 /* Nodes of a graph, as they come. */
 struct written {
@@ -180,7 +181,7 @@ static rill_status too_many(const struct functions *u)
 {
     return err_set(u->r->err, RILL_LIMIT,
                    "with the functions that the file defines written out, the graph has more than "
-                   "%u nodes",
+                   "%u nodes, values and attributes",
                    u->r->limits.messages);
 }
 
@@ -193,10 +194,62 @@ static rill_status model_count(struct functions *u, const Onnxpb__Graph *g)
 
 /* ---- what is written ---- */
 
-static rill_status charge(struct functions *u, uint64_t nodes)
+static rill_status charge(struct functions *u, uint64_t parts)
 {
-    u->nodes += nodes;
-    return u->nodes > u->r->limits.messages ? too_many(u) : RILL_OK;
+    u->parts += parts;
+    return u->parts > u->r->limits.messages ? too_many(u) : RILL_OK;
+}
+
+static uint64_t tensor_data_bytes(const Onnxpb__Tensor *t)
+{
+    return t->raw_data.len + 4 * (t->n_float_data + t->n_int32_data) +
+        8 * (t->n_int64_data + t->n_double_data + t->n_uint64_data);
+}
+
+static uint64_t list_bytes(const ProtobufCBinaryData *list, size_t n)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        bytes += sizeof *list + list[i].len;
+    return bytes;
+}
+
+/* Without its graph. */
+static uint64_t attr_data_bytes(const Onnxpb__Attribute *t)
+{
+    uint64_t bytes = t->s.len + 4 * t->n_floats + 8 * t->n_ints +
+        list_bytes(t->strings, t->n_strings) + list_bytes(t->tensors, t->n_tensors);
+    bytes += t->t ? tensor_data_bytes(t->t) : 0;
+    return bytes +
+        (t->sparse_tensor && t->sparse_tensor->values ? tensor_data_bytes(t->sparse_tensor->values)
+                                                      : 0);
+}
+
+/* A constant is read once for each call that has it. */
+static rill_status data_charge(struct functions *u, uint64_t bytes)
+{
+    u->data_bytes += bytes;
+    if (u->data_bytes > u->r->limits.unpack_bytes)
+        return err_set(u->r->err, RILL_LIMIT,
+                       "with the functions that the file defines written out, their constants are "
+                       "more than %" PRIu64 " bytes; a constant that is an input of the function "
+                       "counts once",
+                       u->r->limits.unpack_bytes);
+    return RILL_OK;
+}
+
+static rill_status attrs_charge(struct functions *u, const Onnxpb__Node *n)
+{
+    for (size_t i = 0; i < n->n_attribute; i++)
+        TRY(data_charge(u, attr_data_bytes(n->attribute[i])));
+    return RILL_OK;
+}
+
+static rill_status constants_charge(struct functions *u, const Onnxpb__Graph *g)
+{
+    for (size_t i = 0; i < g->n_initializer; i++)
+        TRY(data_charge(u, tensor_data_bytes(g->initializer[i])));
+    return RILL_OK;
 }
 
 static rill_status node_add(struct functions *u, struct written *to, Onnxpb__Node *n)
@@ -253,11 +306,14 @@ static const Onnxpb__Attribute *attr_named(Onnxpb__Attribute *const *list, size_
 static rill_status graph_charge(struct functions *u, const Onnxpb__Graph *g, unsigned deep)
 {
     TRY(deep_check(u, deep));
-    TRY(charge(u, g->n_node));
-    for (size_t i = 0; i < g->n_node; i++)
+    TRY(charge(u, g->n_node + g->n_input + g->n_output + g->n_value_info + g->n_initializer));
+    TRY(constants_charge(u, g));
+    for (size_t i = 0; i < g->n_node; i++) {
+        TRY(attrs_charge(u, g->node[i]));
         for (size_t k = 0; k < g->node[i]->n_attribute; k++)
             if (g->node[i]->attribute[k]->g)
                 TRY(graph_charge(u, g->node[i]->attribute[k]->g, deep + 1));
+    }
     return RILL_OK;
 }
 
@@ -267,6 +323,7 @@ static rill_status attr_refer(struct functions *u, const struct place *at, const
                               const Onnxpb__Attribute *from, Onnxpb__Attribute **ret)
 {
     const struct call *c = at->call;
+    TRY(charge(u, 1 + (c->node->n_attribute + c->of->pb->n_attribute_proto) / ATTRS_A_PART));
     const Onnxpb__Attribute *given =
         attr_named(c->node->attribute, c->node->n_attribute, from->ref_attr_name);
     const Onnxpb__Attribute *it = given
@@ -285,6 +342,7 @@ static rill_status attr_refer(struct functions *u, const struct place *at, const
         return functions_no_room(u);
     copy->name = from->name;
     *ret = copy;
+    TRY(data_charge(u, attr_data_bytes(it)));
     if (!it->g)
         return RILL_OK;
     return given ? graph_charge(u, it->g, at->deep + 1) : graph_write(u, at, it->g, &copy->g);
@@ -370,8 +428,10 @@ static rill_status node_write(struct functions *u, const struct place *at, const
         return functions_no_room(u);
     TRY(charge(u, 1));
     *n = (struct versioned_node) { *from, c ? &c->of->version : &u->own };
-    if (c)
+    if (c) {
+        TRY(attrs_charge(u, from));
         TRY(node_rename(u, at, name, &n->pb));
+    }
     TRY(attrs_write(u, at, name, &n->pb));
     TRY(definition_of(u, n->version, from, &d));
     return d ? call_write(u, at, &n->pb, name, d, to) : node_add(u, to, &n->pb);
@@ -489,9 +549,9 @@ static rill_status infos_copy(const struct functions *u, const struct place *at,
     return RILL_OK;
 }
 
-static rill_status constants_copy(const struct functions *u, const struct place *at,
-                                  Onnxpb__Graph *g)
+static rill_status constants_copy(struct functions *u, const struct place *at, Onnxpb__Graph *g)
 {
+    TRY(constants_charge(u, g));
     Onnxpb__Tensor **copy = arena_array(u->arena, Onnxpb__Tensor *, g->n_initializer + 1);
     if (!copy)
         return functions_no_room(u);

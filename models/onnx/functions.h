@@ -52,7 +52,8 @@ struct functions {
     struct map taken;           /* value name of the model -> the last number given behind it */
     struct function_value *value;
     uint32_t n_value, cap_value;
-    uint64_t nodes; /* written so far, and calls */
+    uint64_t parts;      /* written so far: nodes, calls, what their graphs and attributes have */
+    uint64_t data_bytes; /* of constants and attributes of calls, each time they are written */
 };
 
 /* Where a node stands. call NULL: in the model itself, whose names stay. */

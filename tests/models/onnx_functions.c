@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions that a file itself defines: what is refused of them, by name and at once, and what
  * small forms stand for. What they compute is among the cases of tests/conformance/own. */
+#include "models/onnx/message.h"
 #include "models/onnx/reader.h"
 #include "tests/check.h"
 #include "tests/models/pb.h"
@@ -250,7 +251,7 @@ static void test_attributes(void)
 
 /* Functions f0 to fn, each of which calls the next so often; the last has `node`, or calls the
  * first. */
-static struct pb chain(int n, int times, bool circle)
+static struct pb chain_of(int n, int times, bool circle, struct pb last)
 {
     struct pb m = model_of(node_call("f0", "x", "y"));
     for (int i = 0; i < n; i++) {
@@ -263,9 +264,63 @@ static struct pb chain(int n, int times, bool circle)
             snprintf(to, sizeof to, k + 1 < times ? "t%d" : "out", k + 1);
             pb_message(&f, FUNCTION_NODE, node_call(next, from, to));
         }
+        if (i + 1 == n && last.n)
+            f = last;
         pb_message(&m, MODEL_FUNCTION, f);
     }
     return m;
+}
+
+static struct pb chain(int n, int times, bool circle)
+{
+    return chain_of(n, times, circle, (struct pb) { 0 });
+}
+
+static struct pb referring(const char *name, int type, const char *to)
+{
+    struct pb a = { 0 };
+    pb_text(&a, ATTR_NAME_, name);
+    pb_int(&a, ATTR_TYPE_, type);
+    pb_text(&a, ATTR_REF_, to);
+    return a;
+}
+
+/* Little in the file, and much where it is written out: what calls write is counted. */
+static void test_amplified(void)
+{
+    struct pb f = function_start("f9", "t0", "t0", 13), constant = make_node("Constant", "", "k"),
+              floats = { 0 }, bytes = { 0 };
+    pb_text(&floats, ATTR_NAME_, "value_floats");
+    for (int i = 0; i < 100000; i++)
+        pb_put(&bytes, "\0\0\200\77", 4);
+    pb_bytes(&floats, 7, bytes.data, bytes.n);
+    pb_int(&floats, ATTR_TYPE_, 6);
+    pb_message(&constant, NODE_ATTR, floats);
+    pb_message(&f, FUNCTION_NODE, constant);
+    expect_refused("a constant in each of 512 calls", chain_of(10, 2, false, f),
+                   "their constants are more than");
+    free(bytes.data);
+
+    struct pb g = { 0 }, call = node_call("f", "c", "y");
+    for (int i = 0; i < 20000; i++)
+        pb_message(&g, GRAPH_CONST, make_raw("o", 1, DIMS(0), NULL, 0));
+    f = function_start("f", "c", "b", 13);
+    for (int i = 0; i < 300; i++) {
+        struct pb n = make_node("If", "c", i ? "" : "b");
+        pb_message(&n, NODE_ATTR, referring("then_branch", 5, "graph"));
+        pb_message(&f, FUNCTION_NODE, n);
+    }
+    pb_message(&call, NODE_ATTR, make_graph_attr("graph", g));
+    expect_refused("one graph in 300 nodes", model_with(call, f), "400000 nodes, values");
+
+    struct pb inner = make_node("Neg", "t0", "out");
+    f = function_start("f9", "t0", "out", 13);
+    for (int i = 0; i < 10000; i++)
+        pb_message(&inner, NODE_ATTR, referring("a", 2, "absent"));
+    for (int i = 0; i < 1024; i++)
+        pb_message(&f, FUNCTION_ATTR, make_int_attr("other", 0));
+    pb_message(&f, FUNCTION_NODE, inner);
+    expect_refused("10000 references", chain_of(10, 2, false, f), "and attributes");
 }
 
 static void test_endless(void)
@@ -305,6 +360,39 @@ static void test_graphs_deep(void)
     expect_refused("graphs in graphs", m, "nested more than 16 deep");
 }
 
+/* ---- as a file of its own ---- */
+
+/* The opset of a file that is written without its function; 0: refused. */
+static int64_t opset_written(const char *op, int64_t opset, rill_error *err)
+{
+    struct arena a = { 0 };
+    Onnxpb__Model *m = NULL;
+    struct pb f = function_start("f", "a", "b", opset);
+    pb_message(&f, FUNCTION_NODE, make_node("Identity", "a", "c"));
+    pb_message(&f, FUNCTION_NODE, make_node(op, "c", "b"));
+    struct pb file = model_with(node_call("f", "x", "y"), f);
+    struct bytes b = { .data = file.data, .n = file.n };
+    const rill_status s = onnx_message_read(&m, &a, &b, err);
+    const int64_t ret = s == RILL_OK ? onnx_message_opset(m)->version : 0;
+    CHECK(s != RILL_OK || (m->n_functions == 0 && m->n_opset_import == 1), "%s: imports", op);
+    arena_drop(&a);
+    free(file.data);
+    return ret;
+}
+
+/* Its nodes are of one opset: the newest of them, where that has them all. */
+static void test_written_again(void)
+{
+    rill_error err = { .text = "" };
+    CHECK(opset_written("Neg", 13, &err) == 13, "%s", err.text);
+    CHECK(opset_written("Neg", 7, &err) == 13, "%s", err.text);
+    CHECK(opset_written("Mish", 18, &err) == 18, "%s", err.text);
+    CHECK(!opset_written("Upsample", 9, &err) && strstr(err.text, "'Upsample' is of opset 9"), "%s",
+          err.text);
+    CHECK(!opset_written("Softmax", 11, &err) && strstr(err.text, "version_converter"), "%s",
+          err.text);
+}
+
 /* A name of so many bytes at each of the calls, of so many nodes. */
 static void test_long_names(void)
 {
@@ -339,6 +427,8 @@ int main(void)
     test_opsets();
     test_attributes();
     test_endless();
+    test_amplified();
+    test_written_again();
     test_graphs_deep();
     test_long_names();
     return check_done();
