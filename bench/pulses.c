@@ -58,7 +58,7 @@ static rill_status plan_read(struct plan **ret, const struct planfile *f, unsign
                                          .dims = dims_new() };
     struct plan_opts opts = { .cpu = cpu };
     TRY(planfile_graph_read(&settled.g, &source, err));
-    TRY(planfile_packs_read(&packs, f->data, f->data_bytes, &opts.packs, &opts.n_packs, err));
+    TRY(planfile_packs_read(&packs, f->data, f->data_bytes, &opts, err));
     return plan_from_sgraph(ret, &settled, &opts, err);
 }
 

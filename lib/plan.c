@@ -81,14 +81,12 @@ static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts,
                           .budget_ms = opts->budget_ms,
                           .plan_opts = *engine,
                           .err = err };
-    const bool compiled = p->model->compiled;
     TRY(pool_use(p, opts, &w.plan_opts, err));
     w.plan_opts.mem_bytes_max = (size_t) opts->max_bytes;
     TRY(cpu_choose(opts->cpu_mask, &w.plan_opts.cpu, err));
-    if (compiled)
-        TRY(plan_file_graph(p, opts->pulse_frames, cpu_name(w.plan_opts.cpu), &w.plan_opts, err));
-    TRY(compiled ? plan_from_sgraph(&p->plan, &p->settled, &w.plan_opts, err)
-                 : p->model->stages->plan(&w));
+    TRY(p->model->compiled
+            ? plan_from_file(p, opts->pulse_frames, cpu_name(w.plan_opts.cpu), &w.plan_opts, err)
+            : p->model->stages->plan(&w));
     TRY(ports_from_plan(p, err));
     TRY(parts_make(p, opts, err));
     p->profile = opts->profile;

@@ -212,7 +212,7 @@ static rill_status graph_take(rill_plan *p, uint32_t pulse_frames, const char *c
     p->arena.limit_bytes = OWN_BYTES + OWN_TIMES * (size_t) f->file_bytes;
     ret->own_bytes_max = OWN_BYTES + OWN_TIMES * (size_t) f->file_bytes;
     TRY(planfile_graph_read(&p->settled.g, &source, err));
-    TRY(planfile_packs_read(&packs, f->data, f->data_bytes, &ret->packs, &ret->n_packs, err));
+    TRY(planfile_packs_read(&packs, f->data, f->data_bytes, ret, err));
     TRY(stream_read(&d, p));
     if (d.r.wrong)
         return err_set(err, RILL_MALFORMED, "%s", d.r.wrong);
@@ -221,9 +221,11 @@ static rill_status graph_take(rill_plan *p, uint32_t pulse_frames, const char *c
     return file_check(p, pulse_frames, cpu, err);
 }
 
-rill_status plan_file_graph(rill_plan *p, uint32_t pulse_frames, const char *cpu,
-                            struct plan_opts *ret, rill_error *reterr)
+rill_status plan_from_file(rill_plan *p, uint32_t pulse_frames, const char *cpu,
+                           struct plan_opts *opts, rill_error *reterr)
 {
-    rill_status s = graph_take(p, pulse_frames, cpu, ret, reterr);
+    rill_status s = graph_take(p, pulse_frames, cpu, opts, reterr);
+    if (s == RILL_OK)
+        s = plan_from_sgraph(&p->plan, &p->settled, opts, reterr);
     return s == RILL_OK ? s : err_prefix(reterr, s, "%.200s", p->model->compiled->shown);
 }

@@ -4,11 +4,11 @@
 #define RILL_LIB_PLAN_FILE_H
 #include "lib/plan_internal.h"
 
-/* The settled graph of p->model's file into p->settled, how it streams into p->pgraph and
- * p->symbol, its packed weights and the limit of what the plan may take into ret: they lie in the
- * file, which the model keeps.
- * UNSUPPORTED where it is for another pulse than asked for (0: any) or another instruction set than
- * cpu; MALFORMED with the reason. */
-rill_status plan_file_graph(rill_plan *p, uint32_t pulse_frames, const char *cpu,
-                            struct plan_opts *ret, rill_error *reterr);
+/* The plan of p->model's file: its settled graph into p->settled, how it streams into p->pgraph and
+ * p->symbol. Packed weights lie in the file, which the model keeps; opts gets them, and the limit
+ * of what the plan may take. UNSUPPORTED where it is for another pulse than asked for (0: any) or
+ * another instruction set than cpu, or for 8-bit kernels that are not here; MALFORMED with the
+ * reason. */
+rill_status plan_from_file(rill_plan *p, uint32_t pulse_frames, const char *cpu,
+                           struct plan_opts *opts, rill_error *reterr);
 #endif

@@ -248,6 +248,12 @@ void *prep_pack_of(struct prep *c, size_t n, size_t bytes, const struct pack_key
     return packs_next_of(c->packs, n * bytes, key, ret_there);
 }
 
+void prep_pack_outliers(struct prep *c, bool apart)
+{
+    if (c->packs)
+        c->packs->has_outliers |= apart;
+}
+
 /* ---- faults ---- */
 
 void eval_fault(const struct eval *e, enum fault_kind kind, int64_t value, int64_t limit)

@@ -325,6 +325,8 @@ void *prep_pack(struct prep *c, size_t n, size_t bytes, bool *ret_there);
 struct pack_key;
 void *prep_pack_of(struct prep *c, size_t n, size_t bytes, const struct pack_key *key,
                    bool *ret_there);
+/* Bytes that it lays out have outliers apart (kernels/q8.h), which not all kernels read. */
+void prep_pack_outliers(struct prep *c, bool apart);
 
 /* Output o has the type and shape of input i (not its value). */
 void infer_same(struct infer *c, unsigned o, unsigned i);

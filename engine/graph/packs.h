@@ -42,6 +42,7 @@ struct packs {
     const struct pack *ready; /* to take; NULL: none, all are made */
     uint32_t n_ready;
     bool misfit;               /* one was asked for that ready has not */
+    bool has_outliers;         /* one is of bytes with outliers apart (kernels/q8.h) */
     struct pack_store *shared; /* NULL: nothing is */
 };
 

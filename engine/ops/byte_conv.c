@@ -283,6 +283,7 @@ static rill_status weights_pack(struct prep *c, struct conv_args *s)
     bool there;
     if (!bytes)
         return prep_fail(c, "weights of %zu outputs and %zu terms are too large", n, k);
+    prep_pack_outliers(c, rows > 0);
     void *packed = prep_pack(c, bytes / 64, 64, &there);
     if (!packed)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");

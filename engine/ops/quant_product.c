@@ -188,6 +188,7 @@ rill_status product_weights_prepare(struct prep *c, struct product_weights *w)
     w->form.is_signed = product_is_signed(data);
     const bool constant = data->data && (!zero || zero->data);
     w->form.rows = constant && c->kern->q8_outliers ? w->form.rows : 0;
+    prep_pack_outliers(c, w->form.rows > 0);
     w->packed_bytes = kern_q8_bytes(w->form.n, w->form.k, w->form.rows > 0);
     if (!w->packed_bytes || __builtin_mul_overflow(w->packed_bytes, (size_t) w->matrices, &all) ||
         all > PTRDIFF_MAX / 2)

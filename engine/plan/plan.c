@@ -500,6 +500,25 @@ static bool weights_are_large(const struct graph *g)
     return bytes >= LARGE_PAGES_FROM;
 }
 
+/* Weights that were packed before are taken as they lie: without outliers all kernels of a set read
+ * them. */
+static rill_status packs_begin(struct plan *p, const struct plan_opts *opts, rill_error *reterr)
+{
+    p->packs = (struct packs) { .arena = &p->arena, .shared = opts ? opts->shared : NULL };
+    if (!opts || !opts->packs)
+        return RILL_OK;
+    p->packs.ready = opts->packs;
+    p->packs.n_ready = opts->n_packs;
+    if (opts->packs_have_outliers && !p->kern.q8_outliers)
+        return err_set(
+            reterr, RILL_UNSUPPORTED,
+            "was compiled for 8-bit products that lay outliers apart, those of %s here do "
+            "not; compile it again on this machine with: rill compile MODEL -o FILE.rill",
+            p->kern.isa_q8);
+    p->kern.q8_outliers = opts->packs_have_outliers;
+    return RILL_OK;
+}
+
 rill_status plan_from_sgraph(struct plan **ret, const struct sgraph *s,
                              const struct plan_opts *opts, rill_error *reterr)
 {
@@ -518,15 +537,12 @@ rill_status plan_from_sgraph(struct plan **ret, const struct sgraph *s,
         l.shares_most = opts->shares_most && opts->shares_most < crew_threads(l.crew)
             ? opts->shares_most
             : crew_threads(l.crew);
-    p->packs = (struct packs) { .arena = &p->arena, .shared = opts ? opts->shared : NULL };
     p->arena.limit_bytes = opts ? opts->own_bytes_max : 0;
     p->arena.large_pages = !(opts && (opts->packs || opts->shared)) && weights_are_large(g);
-    if (opts && opts->packs) {
-        p->packs.ready = opts->packs;
-        p->packs.n_ready = opts->n_packs;
-    }
-    rill_status status =
-        plan_build(&l, g, opts && opts->mem_bytes_max ? opts->mem_bytes_max : MEM_BYTES_MAX);
+    rill_status status = packs_begin(p, opts, reterr);
+    if (status == RILL_OK)
+        status =
+            plan_build(&l, g, opts && opts->mem_bytes_max ? opts->mem_bytes_max : MEM_BYTES_MAX);
     arena_drop(&l.work);
     if (p->packs.misfit || (status == RILL_OK && p->packs.ready && p->packs.n != p->packs.n_ready))
         status = err_set(reterr, RILL_MALFORMED,

@@ -82,6 +82,7 @@ struct plan_opts {
     const struct pack
         *packs; /* of the same graph, planned before by this very code for this cpu; NULL: none */
     uint32_t n_packs;
+    bool packs_have_outliers;  /* kernels without q8_outliers do not read them */
     struct pack_store *shared; /* where it finds and leaves packed weights; NULL: in the plan */
     /* Makes something else of the steps of a loop's body, once they are lowered at time `begin`;
      * pointers do not move from iteration to iteration then (check/slow.h). NULL: they do. */

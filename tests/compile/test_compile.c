@@ -417,6 +417,84 @@ static void narrow_test(void)
     file_drop(m, p);
 }
 
+/* ---- bytes ---- */
+
+static struct pb bytes_graph(void)
+{
+    static int8_t w[NARROW * NARROW];
+    const float scale = 1.0f / 256;
+    const uint8_t zero = 128;
+    uint32_t seed = 9;
+    struct pb g = { 0 };
+    for (size_t i = 0; i < sizeof w; i++)
+        w[i] = (int8_t) (noise(&seed) * 255);
+    pb_message(&g, GRAPH_INPUT, make_value("x", 1, DIMS(-2, NARROW)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(-2, NARROW)));
+    pb_message(&g, GRAPH_CONST, make_raw("s", 1, DIMS(1), &scale, sizeof scale));
+    pb_message(&g, GRAPH_CONST, make_raw("z", 2, DIMS(1), &zero, sizeof zero));
+    pb_message(&g, GRAPH_CONST, make_raw("w", 3, DIMS(NARROW, NARROW), w, sizeof w));
+    pb_message(&g, GRAPH_NODE, make_node("QuantizeLinear", "x s z", "q"));
+    pb_message(&g, GRAPH_NODE, make_node("MatMulInteger", "q w z", "i"));
+    struct pb cast = make_node("Cast", "i", "y");
+    pb_message(&cast, NODE_ATTR, make_int_attr("to", 1));
+    pb_message(&g, GRAPH_NODE, cast);
+    return g;
+}
+
+static const uint32_t byte_sets[] = { RILL_CPU_AVX2, RILL_CPU_AVX2 | RILL_CPU_AVXVNNI,
+                                      RILL_CPU_AVX2 | RILL_CPU_AVX512,
+                                      RILL_CPU_AVX2 | RILL_CPU_AVX512 | RILL_CPU_AVX512VNNI };
+
+/* A set of floats with other instructions for bytes takes the file, or says what to do. */
+static void bytes_opened(const char *path, unsigned from, unsigned to, const struct floats *want)
+{
+    const rill_plan_opts opts = { .struct_bytes = sizeof opts, .cpu_mask = byte_sets[to] };
+    rill_model *m;
+    rill_plan *p;
+    rill_error err = { .text = "" };
+    const rill_status s = file_plan(path, &opts, &m, &p, &err);
+    if (s == RILL_OK) {
+        struct floats got = plan_run(p, true);
+        check(got.n == want->n && !memcmp(got.v, want->v, got.n * sizeof *got.v), "bytes",
+              "the same bits", "");
+        free(got.v);
+    } else
+        check(s == RILL_UNSUPPORTED && from != to && strstr(err.text, path) &&
+                  strstr(err.text, "rill compile"),
+              "bytes", "say what to do", err.text);
+    check(s == RILL_OK || from / 2 != to / 2 || from % 2 == 0, "bytes",
+          "what any kernel reads is taken", err.text);
+    file_drop(m, p);
+}
+
+static void bytes_test(void)
+{
+    struct pb net = make_model(bytes_graph(), 13);
+    char path[80];
+    rill_model *m;
+    rill_error err;
+    snprintf(path, sizeof path, "%s/bytes.onnx", dir);
+    file_write(path, net.data, net.n);
+    free(net.data);
+    if (!check(rill_model_open(&m, path, &err) == RILL_OK, "bytes", "opens", err.text))
+        return;
+    snprintf(path, sizeof path, "%s/bytes.rill", dir);
+    for (unsigned from = 0; from < sizeof byte_sets / sizeof *byte_sets; from++) {
+        const rill_plan_opts opts = { .struct_bytes = sizeof opts, .cpu_mask = byte_sets[from] };
+        rill_plan *p = NULL;
+        if (check(rill_plan_new(&p, m, &opts, &err) == RILL_OK &&
+                      rill_plan_save(p, path, &err) == RILL_OK,
+                  "bytes", "are saved", err.text)) {
+            struct floats want = plan_run(p, true);
+            for (unsigned to = 0; to < sizeof byte_sets / sizeof *byte_sets; to++)
+                bytes_opened(path, from, to, &want);
+            free(want.v);
+        }
+        rill_plan_unref(p);
+    }
+    rill_model_free(m);
+}
+
 /* ---- in memory ---- */
 
 static void memory_refused(const unsigned char *bytes, size_t n, rill_status want, const char *word)
@@ -562,6 +640,7 @@ int main(int argc, char **argv)
         for (uint32_t pulse = 0; pulse <= 24; pulse += 24)
             path_test(nets, zoo[i], pulse);
     narrow_test();
+    bytes_test();
     lock_test();
     damage_test();
     memory_test();

@@ -20,12 +20,11 @@ size_t data_add(struct record *data, const void *bytes, size_t n);
 rill_status planfile_graph_write(struct record *to, struct record *data, const struct graph *g,
                                  const struct plan *p, rill_error *reterr);
 
-/* The blocks that p packed, and the list of them as plan_from_sgraph wants it: made in the reader's
- * arena. */
+/* The blocks that p packed, and what plan_from_sgraph wants to know of them: their list is made in
+ * the reader's arena. */
 void planfile_packs_write(struct record *to, struct record *data, const struct packs *p);
 rill_status planfile_packs_read(struct record_reader *from, const unsigned char *data,
-                                size_t data_bytes, const struct pack **ret, uint32_t *ret_n,
-                                rill_error *reterr);
+                                size_t data_bytes, struct plan_opts *ret, rill_error *reterr);
 
 /* Where a graph is read from. Constants that lie in data stay there; data outlives the graph. */
 struct graph_source {

@@ -491,10 +491,10 @@ rill_status planfile_graph_read(struct graph *ret, const struct graph_source *s,
 }
 
 rill_status planfile_packs_read(struct record_reader *from, const unsigned char *data,
-                                size_t data_bytes, const struct pack **ret, uint32_t *ret_n,
-                                rill_error *reterr)
+                                size_t data_bytes, struct plan_opts *ret, rill_error *reterr)
 {
     struct reader d = { .r = from, .err = reterr };
+    ret->packs_have_outliers = record_take_u32(from) != 0;
     uint32_t n = record_take_count(from, 16);
     struct pack *list = record_array(from, n, sizeof *list);
     for (uint32_t i = 0; i < n && !from->wrong; i++) {
@@ -502,7 +502,7 @@ rill_status planfile_packs_read(struct record_reader *from, const unsigned char 
                                                    "a block lies outside the file");
         list[i].data = block_take(from, data, data_bytes, list[i].bytes);
     }
-    *ret = list;
-    *ret_n = n;
+    ret->packs = list;
+    ret->n_packs = n;
     return reader_status(&d);
 }

@@ -271,6 +271,7 @@ rill_status planfile_graph_write(struct record *to, struct record *data, const s
 
 void planfile_packs_write(struct record *to, struct record *data, const struct packs *p)
 {
+    record_u32(to, p->has_outliers);
     record_u32(to, p->n);
     for (uint32_t i = 0; i < p->n; i++) {
         record_i64(to, (int64_t) p->list[i].bytes);
