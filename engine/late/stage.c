@@ -108,7 +108,9 @@ static rill_status size_refuse(const struct stage *s, uint32_t cache, rill_statu
         return why;
     const rill_error told = *err;
     leaves_print(s, &s->caches[cache], leaves, sizeof leaves);
-    err_set(err, why, "%s; give %s smaller numbers", told.text, leaves);
+    if (leaves[0])
+        err_set(err, why, "%s; give %s %s numbers", told.text, leaves,
+                why == RILL_LIMIT ? "smaller" : "other");
     return wire_refuse(s, c->wire, why, err);
 }
 

@@ -269,12 +269,10 @@ static uint32_t gqa_sink(struct emitter *e)
     return emit_float(e, 0, l->in[GQA_Q]);
 }
 
-/* Of a buffer: as wide as the frames that it holds, which is less than all of it. */
+/* Of a buffer: as wide as the frames that it holds, which may be less than all of it. */
 static bool gqa_bias_is_short(struct emitter *e)
 {
-    const uint32_t bias = input_or_none(e->l, GQA_BIAS);
-    const struct fact *f = bias == WIRE_NONE ? NULL : &e->l->scope->g->wires[bias].fact;
-    return f && gqa_is_in_place(e->l) && f->rank > 0 && dim_is_const(f->shape[f->rank - 1]);
+    return input_or_none(e->l, GQA_BIAS) != WIRE_NONE && gqa_is_in_place(e->l);
 }
 
 /* 0, where a bias is as wide as it has to be. */
