@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/position_tables.h"
+#include "engine/base/checked.h"
 #include "pulse/ints.h"
 
 #include <math.h>
+
+/* Numbers that stay far from what 64 bits hold at any frame. */
+#define FIRST_MAX (INT64_MAX / 4)
+#define STEP_MAX INT32_MAX
+
+static bool step_of(int64_t first, int64_t next, int64_t *ret)
+{
+    return first <= FIRST_MAX && first >= -FIRST_MAX && int_sub(next, first, ret) &&
+        *ret <= STEP_MAX && *ret >= -STEP_MAX;
+}
 
 /* The expression of a table of integers that grows evenly along each axis; NULL of any other. */
 static const struct dim *even_table(const struct positions *ps, const struct tensor *v)
@@ -13,16 +24,18 @@ static const struct dim *even_table(const struct positions *ps, const struct ten
     tensor_strides(v, stride);
     const struct dim *e = dim_int(ps->dims, first = tensor_get_i64(v, v->data, 0));
     for (int k = 0; k < v->rank; k++) {
-        step[k] = v->dim[k] > 1 ? tensor_get_i64(v, v->data, stride[k]) - first : 0;
-        if (step[k] > INT32_MAX || step[k] < -INT32_MAX)
+        step[k] = 0;
+        if (v->dim[k] > 1 && !step_of(first, tensor_get_i64(v, v->data, stride[k]), &step[k]))
             return NULL;
         e = dim_add(ps->dims, e, dim_mul_int(ps->dims, ps->axis[k], step[k]));
     }
     for (int64_t i = 0; i < tensor_count(v); i++) {
-        int64_t want = first;
+        int64_t want = first, by;
+        bool fits = true;
         for (int k = 0; k < v->rank; k++)
-            want += step[k] * (i / stride[k] % v->dim[k]);
-        if (tensor_get_i64(v, v->data, i) != want)
+            fits = fits && int_mul(step[k], i / stride[k] % v->dim[k], &by) &&
+                int_add(want, by, &want);
+        if (!fits || tensor_get_i64(v, v->data, i) != want)
             return NULL;
     }
     return e;
@@ -40,11 +53,12 @@ static const struct dim *chunk_table(const struct positions *ps, const struct te
         c++;
     if (c < 2 || c > n / 2)
         return NULL;
-    const int64_t step = tensor_get_i64(v, v->data, c) - first;
-    if (step > INT32_MAX || step < -INT32_MAX)
+    int64_t step, by, want;
+    if (!step_of(first, tensor_get_i64(v, v->data, c), &step))
         return NULL;
     for (int64_t i = 0; i < n; i++)
-        if (tensor_get_i64(v, v->data, i) != first + step * (i / c))
+        if (!int_mul(step, i / c, &by) || !int_add(first, by, &want) ||
+            tensor_get_i64(v, v->data, i) != want)
             return NULL;
     return dim_add_int(ps->dims, dim_mul_int(ps->dims, dim_div_int(ps->dims, ps->axis[0], c), step),
                        first);

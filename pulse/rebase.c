@@ -101,16 +101,6 @@ static void inputs_add(struct component *c, const struct node *n)
             member_add(c, n->in[i]);
 }
 
-static bool is_given_out(const struct graph *g, uint32_t w)
-{
-    bool is = false;
-    for (uint32_t i = 0; i < g->n_outputs; i++)
-        is |= g->outputs[i] == w;
-    for (uint32_t i = 0; i < g->n_states; i++)
-        is |= g->states[i].out == w;
-    return is;
-}
-
 /* Who makes the wire and who reads it belongs to the component, or it has to repeat. */
 static void member_walk(struct component *c, unsigned i)
 {
@@ -118,7 +108,7 @@ static void member_walk(struct component *c, unsigned i)
     const uint32_t w = c->wire[i];
     const uint32_t made = p->src->wires[w].node;
     const struct node *n = made == WIRE_NONE ? NULL : &p->src->nodes[made];
-    bool read = is_given_out(p->src, w) || !n;
+    bool read = graph_wire_is_given(p->src, w) || !n;
     if (n && keeps_frames(c, n))
         inputs_add(c, n);
     else

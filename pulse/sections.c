@@ -309,7 +309,8 @@ static bool is_zero(const struct pulser *p, uint32_t w)
 static bool hidden_again(const struct pulser *p, const struct node *softmax)
 {
     const struct node *mask = graph_producer(p->src, softmax->in[0]);
-    if (!mask || !node_is(mask, OP_WHERE) || !node_is(softmax, OP_SOFTMAX))
+    if (!mask || !node_is(mask, OP_WHERE) || !node_is(softmax, OP_SOFTMAX) ||
+        graph_wire_is_given(p->src, softmax->out[0]))
         return false;
     unsigned low = is_number(p, mask->in[1], HIDES_CHOSEN) ? 1 : 2;
     const struct reader *first = section_reader(p, softmax->out[0], NULL);
@@ -344,7 +345,8 @@ static bool largest_seen(const struct pulser *p, uint32_t w)
  * looked at, the larger of both is the same. */
 static bool largest_beside(const struct pulser *p, const struct node *n, const struct band *high)
 {
-    if (!node_is(n, OP_REDUCE_MAX) || !(high->deep > SEEN) || largest_seen(p, n->out[0]))
+    if (!node_is(n, OP_REDUCE_MAX) || !(high->deep > SEEN) || largest_seen(p, n->out[0]) ||
+        graph_wire_is_given(p->src, n->out[0]))
         return false;
     const struct reader *first = section_reader(p, n->out[0], NULL);
     for (const struct reader *r = first; r; r = section_reader(p, n->out[0], r)) {

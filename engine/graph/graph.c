@@ -145,7 +145,7 @@ uint32_t graph_find_wire(const struct graph *g, const char *name)
     return WIRE_NONE;
 }
 
-bool graph_wire_is_read(const struct graph *g, uint32_t w)
+bool graph_wire_is_given(const struct graph *g, uint32_t w)
 {
     for (uint32_t i = 0; i < g->n_outputs; i++)
         if (g->outputs[i] == w)
@@ -153,6 +153,13 @@ bool graph_wire_is_read(const struct graph *g, uint32_t w)
     for (uint32_t i = 0; i < g->n_states; i++)
         if (g->states[i].out == w)
             return true;
+    return false;
+}
+
+bool graph_wire_is_read(const struct graph *g, uint32_t w)
+{
+    if (graph_wire_is_given(g, w))
+        return true;
     for (uint32_t i = 0; i < g->n_nodes; i++)
         for (unsigned k = 0; k < g->nodes[i].n_in; k++)
             if (g->nodes[i].in[k] == w)

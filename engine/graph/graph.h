@@ -129,6 +129,8 @@ uint32_t graph_find_wire(const struct graph *g, const char *name);
  * not speak of. */
 struct fact graph_declared(const struct graph *g, uint32_t wire);
 
+/* Whether w is an output, or what a state becomes. Linear. */
+bool graph_wire_is_given(const struct graph *g, uint32_t w);
 /* Whether a node, an output or a state of g reads w. Linear. */
 bool graph_wire_is_read(const struct graph *g, uint32_t w);
 

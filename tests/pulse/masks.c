@@ -239,7 +239,8 @@ static uint32_t tables(struct gb *b, const struct written *t, const struct at *a
     int64_t number[SIDE];
     unsigned char seen[SIDE * SIDE];
     for (int64_t i = 0; i < SIDE; i++) {
-        number[i] = i / 3;
+        number[i] =
+            t->mask == NUMBERS ? i / 3 : (int64_t) ((uint64_t) INT64_MAX - 1 + (uint64_t) i / 3);
         for (int64_t j = 0; j < SIDE; j++) {
             const int64_t far = i / chunk - j / chunk;
             seen[i * SIDE + j] = far >= 0 && far <= (t->mask == TABLE_BAND ? 4 : 1);
@@ -249,7 +250,7 @@ static uint32_t tables(struct gb *b, const struct written *t, const struct at *a
         return repeated(b, a, length);
     if (t->mask == TABLE_ALMOST)
         seen[7 * SIDE + 5] ^= 1;
-    if (t->mask != NUMBERS)
+    if (t->mask != NUMBERS && t->mask != NUMBERS_WRAPPED)
         return GB(b, "Slice", "", gb_const(b, DTYPE_BOOL, 2, dim, seen), gb_ints(b, 0, 0),
                   GB(b, "Concat", "axis=0", length, length), gb_ints(b, 0, 1));
     return numbered(b, gb_const(b, DTYPE_I64, 1, dim, number), length);

@@ -59,6 +59,8 @@ struct written {
         TABLE_CHUNKS,     /* of 3, and the chunk before, cut out of one */
         TABLE_ALMOST,     /* that, but for one element */
         NUMBERS,          /* of chunks, in a constant */
+        NUMBERS_WRAPPED,  /* the same from the largest of 64 bits on, which is followed by the least
+                           */
         REPEATED,         /* numbers of chunks, each repeated, cut to the length */
         ALL
     } mask;

@@ -145,6 +145,63 @@ static void recipe(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Add", "", x, y));
 }
 
+/* ---- a softmax written out over two parts ---- */
+
+/* Of one part all keys of most queries are hidden, by a number; of the other each query sees
+ * itself. largest: of the first part, an output of its own too. */
+struct parts {
+    bool largest_given;
+};
+
+static void parts_recipe(struct gb *b, const void *ctx)
+{
+    const struct parts *c = ctx;
+    uint32_t x = gb_transpose(b, gb_input(b, "x", 3, 1, WIDTH, GB_TIME), "0,2,1");
+    uint32_t scores = GB(b, "MatMul", "", x, gb_transpose(b, x, "0,2,1"));
+    uint32_t apart =
+        GB(b, "Abs", "", GB(b, "Sub", "", chunks_of(b, x, 1, 1), chunks_of(b, x, 1, 0)));
+    uint32_t same = GB(b, "Equal", "", chunks_of(b, x, 8, 1), chunks_of(b, x, 8, 0));
+    uint32_t seen[] = { GB(b, "And", "", GB(b, "LessOrEqual", "", apart, gb_int(b, 2)),
+                           GB(b, "Not", "", same)),
+                        GB(b, "LessOrEqual", "", apart, gb_int(b, 1)) };
+    uint32_t part[2], largest[2], sum[2], product[2];
+    for (int k = 0; k < 2; k++) {
+        part[k] = GB(b, "Add", "", scores,
+                     GB(b, "Where", "", seen[k], gb_scalar(b, 0), gb_scalar(b, -1e4f)));
+        largest[k] = GB(b, "ReduceMax", "keepdims=1", part[k], gb_ints(b, 2));
+    }
+    const uint32_t both = GB(b, "Max", "", largest[0], largest[1]);
+    for (int k = 0; k < 2; k++) {
+        uint32_t e = GB(b, "Exp", "", GB(b, "Sub", "", part[k], both));
+        sum[k] = GB(b, "ReduceSum", "keepdims=1", e, gb_ints(b, 2));
+        product[k] = GB(b, "MatMul", "", e, x);
+    }
+    gb_output(b,
+              GB(b, "Div", "", GB(b, "Add", "", product[0], product[1]),
+                 GB(b, "Add", "", sum[0], sum[1])));
+    if (c->largest_given)
+        gb_output(b, largest[0]);
+}
+
+static void parts_test(void)
+{
+    static const int64_t lengths[] = { 0, 1, 8, 17, 40, -1 }, pulses[] = { 8, 24, -1 };
+    struct oracle o;
+    enum verdict v = oracle_open(&o, parts_recipe, &(struct parts) { false }, NULL);
+    oracle_check(v == LAW_HOLDS, "parts: %s", o.err.text);
+    o.tolerance = 1e-5f;
+    if (v == LAW_HOLDS)
+        oracle_laws(&o, "parts", pulses, lengths);
+    oracle_close(&o);
+    v = oracle_open(&o, parts_recipe, &(struct parts) { true }, NULL);
+    v = v == LAW_HOLDS ? oracle_pulse(&o, 8) : v;
+    oracle_check(v == LAW_REFUSED && strstr(o.err.text, "all of whose keys are hidden"),
+                 "parts, the largest given: %s", o.err.text);
+    oracle_close(&o);
+}
+
+/* ---- rows ---- */
+
 static const struct attention rows[] = {
     { "block diagonal", 4, 0, 0, FORM_WHERE_HIDE, 0, 0, 1, 0 },
     { "left context", 4, 2, 0, FORM_WHERE_HIDE, 0, 0, 1, 0 },
@@ -193,6 +250,7 @@ int main(void)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         row_test(&rows[i]);
+    parts_test();
     refused("all the past",
             &(struct attention) { "all", 1, 1 << 20, 0, FORM_WHERE_HIDE, 0, 0, 1, 0 }, "2048 away");
     refused("all rows as one", &(struct attention) { "rows", 3, 1, 0, FORM_ALL_ROWS, 0, 0, 1, 0 },

@@ -202,6 +202,7 @@ static const struct written rows[] = {
       .mask = TABLE_ALMOST,
       .refused = "laid over" },
     { .name = "numbers of chunks", .mask = NUMBERS },
+    { .name = "numbers of chunks that wrap", .mask = NUMBERS_WRAPPED, .refused = "lays over it" },
     { .name = "numbers of chunks, each repeated", .mask = REPEATED },
     { .name = "first frames, while a band sees them", .mask = SINKS_WHILE },
     { .name = "first frames, while a band sees them, added", .mask = SINKS_WHILE, .laid = ADD },
