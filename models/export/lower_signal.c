@@ -11,15 +11,18 @@ static uint32_t unsqueezed(struct lower *l, uint32_t x, int64_t axis)
 
 /* ---- Frame, OverlapAdd ---- */
 
+#define FRAMES_WRITTEN 64 /* whose places are written out */
+
 /* [frames, size]: where the samples of each frame stand. */
 static uint32_t frame_places(struct lower *l, const struct frame_attr *a, const struct dim *frames)
 {
-    const int64_t dim[2] = { dim_is_const(frames) ? dim_value(frames) : 1, a->size }, last = 1;
+    const bool few = dim_is_const(frames) && dim_value(frames) <= FRAMES_WRITTEN;
+    const int64_t dim[2] = { few ? dim_value(frames) : 1, a->size }, last = 1;
     struct tensor *t = tensor_new(l->arena, DTYPE_I64, 2, dim);
     for (int64_t i = 0; t && i < dim[0] * a->size; i++)
         ((int64_t *) t->data)[i] = i / a->size * a->hop + i % a->size;
     uint32_t places = lower_const(l, t);
-    if (dim_is_const(frames))
+    if (few)
         return places;
     uint32_t range[3] = { lower_int(l, 0), lower_dim(l, frames), lower_int(l, 1) };
     uint32_t hops =

@@ -89,7 +89,7 @@ static void weights_make(struct check *t, struct q8 *q)
     q->from.stride_k = v & TURNED ? n : 1;
     q->from.zero = v & (W_ZERO | W_ZEROS) ? q->w_zeros : NULL;
     q->from.zero_step = v & W_ZEROS ? 1 : 0;
-    q->from.rows = t->new.q8_outliers &&v % 3 ? q->s.m : 0;
+    q->from.rows = v % 3 && t->new.q8_outliers ? q->s.m : 0;
     void *packed = check_bytes(t, kern_q8_bytes(n, k, q->from.rows > 0), false);
     kern_q8_pack(packed, &q->from);
     q->packed = kern_q8_open(packed, n, k);
