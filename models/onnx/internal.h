@@ -110,8 +110,8 @@ rill_status outline_from_pb(const struct reader *r, const Onnxpb__Graph *pb, str
 /* Writes out the calls in m of the functions that it defines, in a. The names of the model's own
  * values stay. */
 rill_status functions_inline(struct reader *r, struct arena *a, Onnxpb__Model *m);
-/* The same m as a file of its own: it imports what the functions did, which are gone, and the
- * newest opset of its nodes; refused where a node would be another there. */
+/* The same m as a file of its own: it imports what the functions did, which are gone, and its own
+ * opset, or the newest of nodes that are younger; refused where a node would be another there. */
 rill_status functions_leave(struct reader *r, struct arena *a, Onnxpb__Model *m);
 
 /* ---- tensor.c, external.c, fact.c, attr.c ---- */
