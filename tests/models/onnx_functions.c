@@ -264,8 +264,10 @@ static struct pb chain_of(int n, int times, bool circle, struct pb last)
             snprintf(to, sizeof to, k + 1 < times ? "t%d" : "out", k + 1);
             pb_message(&f, FUNCTION_NODE, node_call(next, from, to));
         }
-        if (i + 1 == n && last.n)
+        if (i + 1 == n && last.n) {
+            free(f.data);
             f = last;
+        }
         pb_message(&m, MODEL_FUNCTION, f);
     }
     return m;
