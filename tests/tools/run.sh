@@ -307,6 +307,14 @@ expect 0 "(Cast) counts frames in f32, which skips numbers after 16777216 frames
 mkdir "$dir/wraps"
 printf 'version 1.0;\nextension tract_registry tract_core;\nextension tract_symbol T;\ngraph g(x) -> (y)\n{\n    x = external<scalar>(shape = [1, T]);\n    k = tract_core_cast(tract_core_range(0, T, 1), to = "i32") * tract_core_cast(100, to = "i32");\n    y = x + unsqueeze(tract_core_cast(k, to = "f32"), axes = [0]);\n}\n' >"$dir/wraps/graph.nnef"
 expect 0 "'k' (Mul) counts frames in i32, which wraps after 21474836 frames" "$rill" inspect "$dir/wraps"
+mkdir "$dir/sinks" "$dir/near_sinks"
+printf 'version 1.0;\nextension tract_registry tract_core;\nextension tract_symbol T;\ngraph g(x) -> (y)\n{\n    x = external<scalar>(shape = [1, T, 4]);\n    p = tract_core_range(0, T, 1);\n    i = unsqueeze(p, axes = [1]);\n    j = unsqueeze(p, axes = [0]);\n    shown = ge(i - j, 0) && (lt(i - j, 8) || lt(j, 2));\n    far = tract_core_cast(DISTANCE, to = "f32");\n    s = matmul(x, x, transposeB = true) + unsqueeze(far * -0.1, axes = [0]);\n    w = softmax(select(unsqueeze(shown, axes = [0]), s, -1e30), axes = [2]);\n    y = matmul(w, x);\n}\n' >"$dir/of_distances"
+sed 's/DISTANCE/(i - j) * 4/' "$dir/of_distances" >"$dir/sinks/graph.nnef"
+sed 's/DISTANCE/min(i - j, 100)/' "$dir/of_distances" >"$dir/near_sinks/graph.nnef"
+expect 0 "'s' counts, from the first keys of the sequence on, frames in f32, which skips numbers after 4194304 frames" "$rill" inspect "$dir/sinks"
+expect 0 "from the first keys of the sequence on, frames in f32" "$rill" check --pulse 1 --length 9 "$dir/sinks"
+good "bounded distances beside first keys" "$rill" inspect "$dir/near_sinks"
+if grep -q "counts" "$dir/said"; then fail "distances that are bounded count"; else pass; fi
 expect 0 '"of_whole_run": 1.0' "$rill" inspect --json "$zoo/tdnn_lstm/model.onnx"
 
 expect 0 "/tdnn3/Conv (Conv): axis 2, window(left 0, right 2, stride 3, dilation 1)" \
