@@ -77,6 +77,14 @@ int64_t band_early(const struct band *b, int64_t pulse, int64_t delay)
     return y;
 }
 
+int64_t band_ahead(const struct band *b)
+{
+    int64_t y = 0;
+    for (int64_t i = 0; i < b->first && b->first <= FIRST_MAX; i++)
+        y = larger(y, smaller(larger(early_at(b, i), i + band_reach(b).right), b->first - 1) - i);
+    return y;
+}
+
 struct key_span band_reach(const struct band *b)
 {
     struct key_span y = { b->left, b->right };

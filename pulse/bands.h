@@ -91,6 +91,8 @@ struct key_span band_span(const struct band *b, const struct rates *r, int64_t c
 /* How far behind the last query of its run each of the first queries sees first keys, at most: runs
  * of so many queries, of which the first holds query -delay first. Of as many queries as keys. */
 int64_t band_early(const struct band *b, int64_t pulse, int64_t delay);
+/* How far behind its own a query sees first keys, at most. */
+int64_t band_ahead(const struct band *b);
 /* How many keys before its own a query sees at most, and behind it. */
 struct key_span band_reach(const struct band *b);
 

@@ -159,6 +159,55 @@ rill_status first_places_join(struct pulser *p, const struct node *n, uint32_t w
     return concat_emit(p, n, in, 2, places->axis[1], wire);
 }
 
+/* ---- shifts ---- */
+
+/* Whether each of them, `ahead` more, is 0 or more and of a query of the sequence. */
+static rill_status distances_valid(struct pulser *p, const struct node *n,
+                                   const struct first_shift *s, int64_t first, uint32_t *ret)
+{
+    const struct stream_fact *q = s->queries;
+    struct clock_attr *a = arena_new(p->arena, struct clock_attr);
+    uint32_t clock;
+    if (!a)
+        return pulser_no_memory(p);
+    *a = (struct clock_attr) { .pulse = q->pulse,
+                               .delay = q->delay + first - 1 - s->ahead,
+                               .frames = q->pulse + first - 1 };
+    TRY(pulser_length_place(p, dim_add_int(p->dst->dims, q->length, s->ahead), &a->length));
+    TRY(pulser_clock(p, &clock));
+    return pulser_emit(p, &op_pulse_valid, n->name, a, &clock, 1, ret, 1);
+}
+
+/* From the last query and key 0 on, `ahead` more; that of the query's own frame where none sees it.
+ */
+static rill_status distances_emit(struct pulser *p, const struct node *n,
+                                  const struct first_shift *s, int64_t first, uint32_t *ret)
+{
+    const struct stream_fact *q = s->queries;
+    const int64_t count = q->pulse + first - 1;
+    uint32_t in[3];
+    TRY(distances_valid(p, n, s, first, &in[0]));
+    TRY(frame_emit(p, n, q->pulse, q->delay + first - 1, count, &in[1]));
+    TRY(pulser_with_int(p, n, OP_ADD, s->ahead, &in[1]));
+    TRY(pulser_ints(p, n->name, (int64_t[]) { s->ahead }, 1, &in[2]));
+    TRY(pulser_emit_op(p, OP_WHERE, n->name, NULL, 0, in, 3, ret));
+    return pulser_turned(p, n, 0, count, ret);
+}
+
+rill_status first_shift_join(struct pulser *p, const struct node *n, const struct first_shift *s,
+                             const struct first_window *at, uint32_t *wire)
+{
+    struct shift_first w = { .pulse = s->queries->pulse, .first = at->first, .ahead = s->ahead };
+    uint32_t in[2];
+    if (!at->first)
+        return RILL_OK;
+    TRY(window_take(p, n, s->axis + 1, at, wire));
+    in[1] = *wire;
+    TRY(distances_emit(p, n, s, at->first, &w.distances));
+    TRY(shift_first_emit(p, s->shift, s->of, &w, &in[0]));
+    return concat_emit(p, n, in, 2, s->axis + 1, wire);
+}
+
 rill_status first_valid_join(struct pulser *p, const struct node *n, const struct stream_fact *keys,
                              const struct first_window *at, uint32_t *wire)
 {

@@ -5,6 +5,7 @@
 #ifndef RILL_PULSE_FIRST_KEYS_H
 #define RILL_PULSE_FIRST_KEYS_H
 #include "pulse/places.h"
+#include "pulse/shifts.h"
 
 /* Sums of a softmax are eight chains, of every eighth key each: a window beside first keys begins
  * up to so many frames earlier, where a chain of the whole run does, and is so many columns longer.
@@ -34,6 +35,19 @@ rill_status first_keys_join(struct pulser *p, const struct node *n, const struct
 rill_status first_places_join(struct pulser *p, const struct node *n, uint32_t src_wire,
                               const struct places *places, const struct stream_fact *queries,
                               const struct first_window *at, uint32_t *wire);
+
+/* Scores of a shift (shifts.h) of those queries, which stand on `axis`, their keys on the next;
+ * each sees first keys up to `ahead` frames behind its own. of: the wire that the product
+ * multiplies. */
+struct first_shift {
+    const struct shift *shift;
+    const struct stream_fact *queries;
+    uint32_t of;
+    int axis;
+    int64_t ahead;
+};
+rill_status first_shift_join(struct pulser *p, const struct node *n, const struct first_shift *s,
+                             const struct first_window *at, uint32_t *wire);
 
 /* Which keys have come and lie in the sequence, up to there, too. keys: how they come; its wire is
  * not read. */

@@ -2,6 +2,7 @@
 #include "pulse/places.h"
 #include "engine/ops/attrs.h"
 #include "pulse/axes.h"
+#include "pulse/ints.h"
 #include "pulse/positions.h"
 #include "pulse/tracks.h"
 
@@ -320,6 +321,29 @@ static rill_status shape_emit(struct pulser *p, const struct node *n, uint32_t w
     return pulser_ints(p, n->name, shape, (unsigned) f->rank, ret);
 }
 
+/* Row e of a table for each query, up or down by one from query to query, or a Gather stops the
+ * stream: the table is turned where it goes down, so that no index is below 0. */
+static rill_status table_running(struct pulser *p, const struct node *n, const struct node *m,
+                                 const struct places *at, const struct dim *e, int64_t rows,
+                                 uint32_t *ret)
+{
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = at->axis[0] };
+    const struct dim *symbol = p->positions->place[0];
+    int64_t v, by;
+    uint32_t in[2] = { p->map[m->in[0]], at->queries };
+    if (!e)
+        return places_refuse(p, n, m->out[0], "depends on the length of the whole sequence");
+    if (!at->ends || !grows_evenly(p, e, at, 0, &by) || (by != 1 && by != -1) ||
+        !dim_eval(e, symbol, 0, &v) || v < 0 || v >= rows)
+        return places_refuse(p, n, m->out[0], "has a row of a table for each query");
+    if (by < 0)
+        TRY(pulser_turned(p, n, at->axis[0], rows, &in[0]));
+    v = by < 0 ? rows - 1 - v : v;
+    *at->ends = smaller(*at->ends, rows - v);
+    TRY(pulser_with_int(p, n, OP_ADD, v, &in[1]));
+    return pulser_emit_op(p, OP_GATHER, m->name, &along, 1, in, 2, ret);
+}
+
 /* Rows `first` + place of a table. */
 static rill_status table_emit(struct pulser *p, const struct node *n, const struct node *m,
                               const struct places *at, uint32_t *ret)
@@ -337,11 +361,11 @@ static rill_status table_emit(struct pulser *p, const struct node *n, const stru
         step = tensor_get_i64(by, by->data, 0);
     if (!first || (dim_is_const(first) && dim_value(first) < 0) || step < 1)
         return places_refuse(p, n, m->out[0], "counts rows of a table from its end");
-    if (at->running && k == 0)
-        return places_refuse(p, n, m->out[0], "has a row of a table for each query");
     const struct dim *e =
         positions_without_length(ps,
                                  dim_add(ps->dims, first, dim_mul_int(ps->dims, at->at[k], step)));
+    if (at->running && k == 0)
+        return table_running(p, n, m, at, e, rows, ret);
     struct tensor *t = tensor_new(p->arena, DTYPE_I64, 1, &at->count[k]);
     if (!t)
         return pulser_no_memory(p);

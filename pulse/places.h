@@ -22,6 +22,7 @@ struct places {
     int64_t from[2];    /* that from these values on; for the first queries, too */
     bool running;       /* axis[0] has the queries of a run: */
     uint32_t queries;   /* their numbers, a dst wire; 0 for those outside the sequence */
+    int64_t *ends;      /* not NULL: becomes the least number for which a table has no row */
 };
 
 /* Per wire of p->src, in p->arena: whether it is made. NULL: no memory. */

@@ -184,6 +184,20 @@ rill_status pulser_attr_copy(struct pulser *p, const struct node *n, const struc
     return RILL_OK;
 }
 
+rill_status pulser_turned(struct pulser *p, const struct node *n, int axis, int64_t count,
+                          uint32_t *wire)
+{
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = axis };
+    int64_t *place = arena_array(p->arena, int64_t, count);
+    uint32_t in[2] = { *wire };
+    if (!place)
+        return pulser_no_memory(p);
+    for (int64_t i = 0; i < count; i++)
+        place[i] = count - 1 - i;
+    TRY(pulser_ints(p, n->name, place, (unsigned) count, &in[1]));
+    return pulser_emit_op(p, OP_GATHER, n->name, &along, 1, in, 2, wire);
+}
+
 rill_status pulser_with_int(struct pulser *p, const struct node *n, enum op_id id, int64_t v,
                             uint32_t *wire)
 {

@@ -159,6 +159,10 @@ rill_status pulser_filled(struct pulser *p, uint32_t dst_wire, const struct tens
 rill_status pulser_slice(struct pulser *p, const char *name, uint32_t wire, int axis, int64_t from,
                          int64_t to, uint32_t *ret);
 
+/* Its `count` frames along the axis from the last on; static ones. */
+rill_status pulser_turned(struct pulser *p, const struct node *n, int axis, int64_t count,
+                          uint32_t *wire);
+
 /* The clock's wire, captured from outside in a body; and the place of a length in it. */
 rill_status pulser_clock(struct pulser *p, uint32_t *ret);
 rill_status pulser_length_place(struct pulser *p, const struct dim *length, int64_t *ret);

@@ -529,17 +529,20 @@ static rill_status scores_shift(struct pulser *p, const struct node *n, struct s
     if (!flow_of(p, queries, &o.flow) || key != query + 1 || s->rates.queries != s->rates.keys)
         return stuck_refuse(p, n);
     o.w = queries;
+    if (of->band.first) /* a table may end with the sequence */
+        TRY(flow_resolve(p, &one, &o.flow));
     TRY(scores_time(p, &one, of, &o, o.flow.sf.delay, s));
-    if (s->first)
-        return scores_refuse(p, n,
-                             "its mask shows the first keys beside a window, and of products with "
-                             "a table of distances only those of a window are made");
     TRY(operand_emit(p, &one, &o, s, &q));
     const struct key_span seen = band_reach(&of->band);
-    TRY(shift_emit(p, shift, q,
-                   &(struct shift_window) { s->pulse, s->left, s->right, seen.left, seen.right },
-                   &out));
     const struct stream_fact sf = scores_fact(s, query, key);
+    const struct first_window window = window_of(s);
+    TRY(shift_emit(p, shift, q,
+                   &(struct shift_window) { s->pulse, s->left + first_slack(s->first), s->right,
+                                            seen.left, seen.right },
+                   &out));
+    TRY(first_shift_join(p, n,
+                         &(struct first_shift) { shift, &sf, q, query, band_ahead(&of->band) },
+                         &window, &out));
     return window_fits(p, out, &sf) ? pulser_bind(p, n, 0, out, &sf) : stuck_refuse(p, n);
 }
 

@@ -4,14 +4,19 @@
 #include "engine/typing/probe.h"
 #include "pulse/axes.h"
 #include "pulse/ints.h"
+#include "pulse/pieces.h"
 #include "pulse/places.h"
 #include "pulse/positions.h"
 #include "pulse/tracks.h"
 
+#include <stdlib.h>
+
 #define FAR_OFF (INT64_MAX / 4)
-#define LENGTHS 12      /* that a chain is tried with */
-#define LENGTH_MAX 4096 /* of the stream */
-#define LENGTHS_WIDE 3  /* that hold every distance of a window */
+#define LENGTHS 12       /* that a chain is tried with */
+#define LENGTH_MAX 4096  /* of the stream */
+#define LENGTHS_WIDE 3   /* that hold every distance of a window */
+#define LENGTH_ALL 300   /* a chain that is a shift there is one at all lengths, where none of */
+#define CONSTANT_MAX 128 /* its sizes has a larger constant */
 #define NUMBERS_MAX ((int64_t) 1 << 24)
 #define LENGTH_WIDE_MAX ((int64_t) 1 << 22)
 #define TRIED_MAX ((int64_t) 1 << 29)      /* elements of all chains of a graph */
@@ -420,34 +425,212 @@ static rill_status shift_check(struct pulser *p, const struct shift *of,
                    after > s.after ? "behind" : "before");
 }
 
-rill_status shift_emit(struct pulser *p, const struct shift *s, uint32_t queries,
-                       const struct shift_window *w, uint32_t *ret)
+/* Of rows `at` of the table, each of which is one frame further than the one before it, those that
+ * queries meet in `keys` keys. */
+static rill_status rows_emit(struct pulser *p, const struct shift *s, uint32_t queries,
+                             const struct places *at, int64_t pulse, int64_t keys, uint32_t *ret)
 {
     const struct node *n = s->node[0];
-    const struct positions *ps = p->positions;
-    int64_t keys = w->left + w->pulse + w->right, width = keys + w->pulse - 1;
-    int axes[2], axis = 0;
-    uint32_t in[2], table = n->in[s->table];
-    TRY(shift_check(p, s, w));
-    time_axes(p, table, axes);
-    const struct dim *rows = positions_dim(ps, s->rows, p->symbol);
-    if (!rows)
-        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its length is not known");
-    const int64_t way = s->ascends ? -1 : 1, first = way * s->first - (w->pulse - 1 + w->left);
-    const struct dim *place = dim_mul_int(ps->dims, ps->place[0], way);
-    const struct places at = { .axis = { axes[0], AXIS_NONE },
-                               .at = { dim_add(ps->dims, rows, place), NULL },
-                               .first = { first, 0 },
-                               .count = { width, 0 },
-                               .unseen = smaller(w->left - w->before, w->right - w->after) +
-                                   w->pulse - 1 };
-    TRY(places_emit(p, n, table, &at, &in[s->table]));
+    uint32_t in[2];
+    int axis = 0;
+    TRY(places_emit(p, n, n->in[s->table], at, &in[s->table]));
     in[1 - s->table] = queries;
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, ret, 1));
     rows_of(p, n->out[0], &axis);
     for (unsigned k = 1; k < s->n; k++)
         if (scales(p, s->node[k], s->node[k - 1]->out[0]))
             TRY(scaled_emit(p, s, k, ret));
-    TRY(skew_emit(p, n->name, axis, w->pulse, width, keys, ret));
-    return end_emit(p, s, w->pulse, keys, ret);
+    TRY(skew_emit(p, n->name, axis, pulse, keys + pulse - 1, keys, ret));
+    return end_emit(p, s, pulse, keys, ret);
+}
+
+/* Row `rows` + by of the table; NULL: its length is not known. */
+static const struct dim *row_at(const struct pulser *p, const struct shift *s, const struct dim *by)
+{
+    const struct dim *rows = positions_dim(p->positions, s->rows, p->symbol);
+    return rows ? dim_add(p->positions->dims, rows, by) : NULL;
+}
+
+static rill_status length_refuse(struct pulser *p, const struct shift *s)
+{
+    return op_fail(p->err, RILL_UNSUPPORTED, s->node[0], "cannot stream: its length is not known");
+}
+
+rill_status shift_emit(struct pulser *p, const struct shift *s, uint32_t queries,
+                       const struct shift_window *w, uint32_t *ret)
+{
+    const struct positions *ps = p->positions;
+    const int64_t keys = w->left + w->pulse + w->right, way = s->ascends ? -1 : 1,
+                  first = way * s->first - (w->pulse - 1 + w->left);
+    int axes[2];
+    TRY(shift_check(p, s, w));
+    time_axes(p, s->node[0]->in[s->table], axes);
+    const struct places at = { .axis = { axes[0], AXIS_NONE },
+                               .at = { row_at(p, s, dim_mul_int(ps->dims, ps->place[0], way)) },
+                               .first = { first, 0 },
+                               .count = { keys + w->pulse - 1, 0 },
+                               .unseen = smaller(w->left - w->before, w->right - w->after) +
+                                   w->pulse - 1 };
+    return at.at[0] ? rows_emit(p, s, queries, &at, w->pulse, keys, ret) : length_refuse(p, s);
+}
+
+/* ---- the first keys of the sequence ---- */
+
+/* Whether e is part of d. */
+static bool holds_part(const struct dim *d, const struct dim *e)
+{
+    const struct dim_parts x = dim_parts(d);
+    bool is = d == e;
+    for (unsigned i = 0; !is && i < x.n; i++)
+        is = holds_part(x.arg[i], e);
+    return is;
+}
+
+static bool holds_quotient(const struct dim *d)
+{
+    const struct dim_parts x = dim_parts(d);
+    bool is = x.form == DIM_FORM_QUOTIENT;
+    for (unsigned i = 0; !is && i < x.n; i++)
+        is = holds_quotient(x.arg[i]);
+    return is;
+}
+
+/* Sums and products, leasts and mosts of the symbol that the rows are counted by, with no large
+ * constants; where those are a quotient, of that. */
+static bool made_by_rows(const struct dim *d, const struct dim *rows)
+{
+    const struct dim_parts x = dim_parts(d);
+    static const enum dim_form forms[] = { DIM_FORM_INT, DIM_FORM_SUM, DIM_FORM_PRODUCT,
+                                           DIM_FORM_LEAST, DIM_FORM_MOST };
+    bool is = false;
+    if (x.form == DIM_FORM_QUOTIENT || x.form == DIM_FORM_SYMBOL)
+        return holds_part(rows, d) && (x.form == DIM_FORM_QUOTIENT || !holds_quotient(rows));
+    for (unsigned i = 0; i < sizeof forms / sizeof *forms; i++)
+        is |= x.form == forms[i];
+    is = is && (x.form != DIM_FORM_SUM || llabs(x.value) <= CONSTANT_MAX);
+    for (unsigned i = 0; is && i < x.n; i++)
+        is = made_by_rows(x.arg[i], rows);
+    return is;
+}
+
+/* Nor does a least or a most of it turn behind LENGTH_ALL. */
+static bool grows_by_rows(const struct dim *d, const struct dim *rows)
+{
+    return made_by_rows(d, rows) && pieces_reach(d, LENGTH_ALL) < LENGTH_ALL;
+}
+
+/* The same where rows are no more than `longest`: looked at one by one, it is a polynomial of the
+ * second degree in them. */
+static bool even_by_rows(const struct pulser *p, const struct dim *d, const struct dim *rows,
+                         int64_t longest)
+{
+    int64_t n, v, at = 0, was[2] = { 0, 0 }, step[2] = { 0, 0 }, k = 0;
+    for (int64_t length = 1; length < LENGTH_WIDE_MAX; length++) {
+        if (!dim_eval(rows, p->symbol, length, &n) || !dim_eval(d, p->symbol, length, &v))
+            return false;
+        if (n > longest)
+            return true;
+        if (n < 1 || (k > 0 && n == at && v == was[0]))
+            continue;
+        if ((k > 0 && n == at) || (k > 1 && n - at != step[0]) ||
+            (k > 2 && v - was[0] - (was[0] - was[1]) != step[1]))
+            return false;
+        step[1] = v - was[0] - (was[0] - was[1]);
+        step[0] = n - at;
+        was[1] = was[0];
+        was[0] = v;
+        at = n;
+        k++;
+    }
+    return true;
+}
+
+/* A chain, and of how many rows it is the question: INT64_MAX: however many. */
+struct moves {
+    const struct pulser *p;
+    struct shift *s;
+    int64_t longest;
+};
+
+static bool size_moves(const struct moves *m, const struct dim *d)
+{
+    return m->longest == INT64_MAX ? grows_by_rows(d, m->s->rows)
+                                   : even_by_rows(m->p, d, m->s->rows, m->longest);
+}
+
+/* How far a Pad or a Slice moves: by small numbers, or as rows grow; to the end. */
+static bool amounts_move(const struct moves *m, const struct tensor *t)
+{
+    bool is = t != NULL;
+    for (int64_t k = 0; is && !dtype_is_float(t->type) && k < tensor_count(t); k++) {
+        const int64_t v = t->type == DTYPE_DIM ? 0 : tensor_get_i64(t, t->data, k);
+        is = t->type == DTYPE_DIM ? size_moves(m, ((const struct dim *const *) t->data)[k])
+                                  : llabs(v) <= CONSTANT_MAX || llabs(v) >= INT32_MAX;
+    }
+    return is;
+}
+
+static bool node_moves_by_rows(const struct moves *m, const struct node *n)
+{
+    static const enum op_id picks[] = { OP_GATHER, OP_GATHER_ELEMENTS },
+                            by[] = { OP_PAD, OP_SLICE };
+    const struct fact *f = pulser_fact(m->p, n->out[0]);
+    bool is = !node_is_among(n, picks, sizeof picks / sizeof *picks);
+    for (int a = 0; is && a < f->rank; a++)
+        is = size_moves(m, f->shape[a]);
+    for (unsigned i = 1; is && node_is_among(n, by, sizeof by / sizeof *by) && i < n->n_in; i++)
+        is = n->in[i] == WIRE_NONE || amounts_move(m, pulser_fact(m->p, n->in[i])->value);
+    return is;
+}
+
+/* Whether nodes that have no places to take from move rows by sizes of the length alone. Nothing
+ * turns at a length of its own then: what is a shift at the lengths that are tried, the last of
+ * them longer than each constant and least, or the longest, is one at all. */
+static bool moves_by_length(const struct moves *m)
+{
+    bool is = true;
+    for (unsigned k = 0; is && k < m->s->n; k++)
+        is = node_moves_by_rows(m, m->s->node[k]);
+    return is && shift_widen(m->p, m->s, smaller(LENGTH_ALL, m->longest - LENGTHS_WIDE + 1));
+}
+
+/* longest: so many frames the table has rows for. */
+static rill_status shift_check_all(struct pulser *p, const struct shift *of, int64_t ahead,
+                                   int64_t longest)
+{
+    struct shift s = *of;
+    const struct node *end = s.node[s.n - 1];
+    const bool known = moves_by_length(&(struct moves) { p, &s, longest });
+    if (*s.left < 0)
+        return tried_refuse(p, end);
+    return known && s.before == FAR_OFF && s.after >= ahead
+        ? RILL_OK
+        : op_fail(p->err, RILL_UNSUPPORTED, end,
+                  "cannot stream: its mask shows the first keys of the sequence beside a window, "
+                  "and whether the shift of positions takes a product of its own for each "
+                  "distance, however long the sequence is, is not known; rows of distances from "
+                  "T-1 to -(T-1) that are padded, reshaped and cut, by sizes of the length, and "
+                  "not picked by an index, would stream");
+}
+
+rill_status shift_first_emit(struct pulser *p, const struct shift *s, uint32_t queries,
+                             const struct shift_first *w, uint32_t *ret)
+{
+    const struct positions *ps = p->positions;
+    const int64_t way = s->ascends ? -1 : 1;
+    int64_t rows = INT64_MAX;
+    int axes[2];
+    time_axes(p, s->node[0]->in[s->table], axes);
+    const struct dim *by =
+        dim_add_int(ps->dims, dim_mul_int(ps->dims, ps->place[0], -way), s->first + way * w->ahead);
+    const struct places at = { .axis = { axes[0], AXIS_NONE },
+                               .at = { row_at(p, s, by) },
+                               .count = { w->first + w->pulse - 1, 0 },
+                               .running = true,
+                               .queries = w->distances,
+                               .ends = &rows };
+    if (!at.at[0])
+        return length_refuse(p, s);
+    TRY(rows_emit(p, s, queries, &at, w->pulse, w->first, ret));
+    return shift_check_all(p, s, w->ahead, rows == INT64_MAX ? rows : rows - w->ahead);
 }

@@ -40,4 +40,15 @@ struct shift_window {
 };
 rill_status shift_emit(struct pulser *p, const struct shift *s, uint32_t queries,
                        const struct shift_window *w, uint32_t *ret);
+
+/* The scores of `pulse` queries and the first `first` keys of the sequence, of which each sees
+ * those up to `ahead` frames behind its own. distances: of the queries before those keys, ahead
+ * more, 0 or more, a dst wire: from the last query and key 0 on down to the first query and the
+ * last key. */
+struct shift_first {
+    int64_t pulse, first, ahead;
+    uint32_t distances;
+};
+rill_status shift_first_emit(struct pulser *p, const struct shift *s, uint32_t queries,
+                             const struct shift_first *w, uint32_t *ret);
 #endif

@@ -609,7 +609,10 @@ static uint32_t shifted(struct gb *b, const struct written *t, const struct at *
     s = GB(b, "Reshape", "", s, GB(b, "Concat", "axis=0", one, more, length));
     s = GB(b, "Slice", "", s, one, gb_ints(b, INT32_MAX), one);
     s = GB(b, "Reshape", "", s, GB(b, "Concat", "axis=0", one, length, columns));
-    return GB(b, "Slice", "", s, gb_ints(b, 0), length, gb_ints(b, 2));
+    uint32_t from = gb_ints(b, 0);
+    if (t->shift == TURNS_LATE)
+        from = GB(b, "Max", "", from, GB(b, "Sub", "", length, gb_ints(b, 400)));
+    return GB(b, "Slice", "", s, from, GB(b, "Add", "", from, length), gb_ints(b, 2));
 }
 
 static uint32_t by_distance(struct gb *b, const struct written *t, const struct at *a, uint32_t q)

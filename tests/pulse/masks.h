@@ -107,7 +107,8 @@ struct written {
     enum { NO_PAD, PAD_KEYS, PAD_BOTH, PAD_SPREAD, PAD_TILED, PAD_ALL } pad;
     /* queries by a table of distances: sinusoids computed, rows of a constant, heads, scaled before
      * the shift, shifted as by Transformer-XL's first form, where the table has as many rows as
-     * frames, gathered by distances, by those clipped to 20, and by those behind 60000 nodes */
+     * frames, from a column on that is another behind 400 frames, gathered by distances, by those
+     * clipped to 20, and by those behind 60000 nodes */
     enum {
         NO_SHIFT,
         SINUSOIDS,
@@ -115,6 +116,7 @@ struct written {
         SCALED,
         SHORT,
         CONCATENATED,
+        TURNS_LATE,
         GATHERED,
         NEAREST,
         GATHERED_LONG
