@@ -229,6 +229,25 @@ Q8_TILE void FN(q8_tile_plain)(const struct FN(q8) *g, size_t row, size_t o, con
 }
 #endif
 
+#ifdef Q8_HALF
+/* A last panel of up to eight outputs, which take half the lanes. */
+Q8_TILE void FN(q8_half)(const struct FN(q8) *g, size_t row, size_t o, const int rows)
+{
+    d16 acc[Q8_ROWS];
+    const int8_t *w = g->w + o / 16 * ((g->b->k + KERN_Q8_TERMS - 1) / KERN_Q8_TERMS * 64);
+    const uint8_t *x = g->taken + row * Q8_APART;
+    EACH_ROW acc[r] = d16_zero();
+    for (size_t i = 0; i < g->groups; i++, w += 64, x += KERN_Q8_TERMS) {
+        const w64 half = w64_load(w);
+        EACH_ROW acc[r] = d16_dot_half(acc[r], half.a, x4_load(x + r * Q8_APART));
+    }
+    EACH_ROW {
+        const size_t at = row + (size_t) r;
+        FN(q8_store)(g, (g->y_by ? g->y_by[at] : g->y + at * g->ldy) + o, d16_sums(acc[r], g->extra[at]), at, o);
+    }
+}
+#endif
+
 /* 16 * panels outputs of `rows` rows; both are constants where it is called. What there is less of, rows
  * or panels, is held in registers. */
 Q8_TILE void FN(q8_tile)(const struct FN(q8) *g, size_t row, size_t o, const int rows, const int panels)
@@ -236,6 +255,12 @@ Q8_TILE void FN(q8_tile)(const struct FN(q8) *g, size_t row, size_t o, const int
 #ifdef Q8_PAIRS
     if (rows > 1) {
         FN(q8_tile_pairs)(g, row, o, rows, panels);
+        return;
+    }
+#endif
+#ifdef Q8_HALF
+    if (panels == 1 && g->b->n - o <= 8) {
+        FN(q8_half)(g, row, o, rows);
         return;
     }
 #endif

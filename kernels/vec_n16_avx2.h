@@ -39,6 +39,31 @@ Q8_INLINE void n16_store(int32_t *p, n16 a)
     _mm256_storeu_si256((__m256i *) (void *) p, a.a);
     _mm256_storeu_si256((__m256i *) (void *) (p + 8), a.b);
 }
+/* The first n of 8: all bits of those that there are. */
+Q8_INLINE __m256i n8_which(size_t n)
+{
+    static const int32_t which[16] = { -1, -1, -1, -1, -1, -1, -1, -1 };
+    return _mm256_loadu_si256((const __m256i *) (const void *) (which + 8 - n));
+}
+#define N16_MASKED
+/* The first n of 16, n less than 16. */
+Q8_INLINE n16 n16_load_n(const int32_t *p, size_t n)
+{
+    if (n < 8)
+        return (n16) { _mm256_maskload_epi32((const int *) p, n8_which(n)), _mm256_setzero_si256() };
+    return (n16) { _mm256_loadu_si256((const __m256i *) (const void *) p),
+                   _mm256_maskload_epi32((const int *) (p + 8), n8_which(n - 8)) };
+}
+Q8_INLINE void n16_store_n(int32_t *p, n16 a, size_t n)
+{
+    if (n < 8) {
+        _mm256_maskstore_epi32((int *) p, n8_which(n), a.a);
+        return;
+    }
+    _mm256_storeu_si256((__m256i *) (void *) p, a.a);
+    if (n > 8)
+        _mm256_maskstore_epi32((int *) (p + 8), n8_which(n - 8), a.b);
+}
 Q8_INLINE n16 n16_add(n16 a, n16 b)
 {
     return (n16) { _mm256_add_epi32(a.a, b.a), _mm256_add_epi32(a.b, b.b) };

@@ -52,6 +52,12 @@ Q8_INLINE d16 d16_add_pairs(d16 s, p32 p)
     __asm__ volatile("" : "+x"(s.a), "+x"(s.b));
     return s;
 }
+#define Q8_HALF
+Q8_INLINE d16 d16_dot_half(d16 s, __m256i w, x4 x)
+{
+    s.a = pairs_add(s.a, w, x);
+    return s;
+}
 /* 32 terms; returns |x| of the negative ones that are counted in four sums. */
 Q8_INLINE __m256i x32_take(uint8_t *to, __m256i x, __m256i counted)
 {
