@@ -94,7 +94,6 @@ static rill_status product_prepare(struct prep *c, struct conv_integer *v)
     form->k = (size_t) (v->cin * v->g.n_kernel);
     form->stride_o = form->k;
     form->stride_k = 1;
-    form->rows = (size_t) (v->tile < 16 ? v->tile : 16);
     v->w.step = form->n * form->k;
     v->w.matrices = v->group;
     v->w.zero_each = true;
@@ -102,6 +101,7 @@ static rill_status product_prepare(struct prep *c, struct conv_integer *v)
     int64_t most = TILE_BYTES / (int64_t) (form->k + form->n * sizeof(int32_t) + 1);
     v->tile = most < 8 ? 8 : most;
     v->tile = v->tile < v->g.n_out ? v->tile : v->g.n_out;
+    form->rows = (size_t) (v->tile < 16 ? v->tile : 16);
     TRY(product_weights_prepare(c, &v->w));
     c->many = !v->to.by && v->w.packed && v->batch == 1 && v->group == 1 && v->tile == v->g.n_out &&
         many_pays(v->g.n_out, v->cout, (int64_t) form->k);
