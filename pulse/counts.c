@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/counts.h"
 #include "engine/ops/attrs.h"
-#include "pulse/placed_edit.h"
+#include "pulse/extremes.h"
 
 /* The sum that a node is. */
 struct count {
@@ -96,6 +96,7 @@ static rill_status node_look(struct placed_edit *c, uint32_t at)
 {
     const struct node *n = &c->e->g->nodes[at];
     struct count q;
+    TRY(extreme_look(c, at));
     if (!node_is(n, OP_REDUCE_SUM) || !axes_of(c->e->g, n, &q))
         return RILL_OK;
     TRY(placed_edit_want(c));
