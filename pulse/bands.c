@@ -11,6 +11,7 @@
 #include <math.h>
 
 #define SCALE_MAX 16.0 /* may divide a hidden score */
+#define AHEAD_TRIED 64 /* keys of a query, from the last that it surely has */
 #define STEPS_MAX 400  /* nodes between a sum and what hides; a stack has room for them */
 
 struct found {
@@ -18,7 +19,8 @@ struct found {
     enum shows what;
     int query, key;
     struct band band;
-    bool diagonal_known, diagonal;
+    bool seen_known, seen; /* at the key `ahead` */
+    int64_t ahead;
 };
 
 struct bands {
@@ -90,6 +92,7 @@ struct look {
     const struct pulser *p;
     const struct node *n;
     int query, key;
+    int64_t ahead; /* which key of each query is looked at, from that of its own frame */
 };
 
 static struct band input_band(const struct look *l, unsigned i, enum shows what)
@@ -284,9 +287,9 @@ static double largest_least(const struct look *l, uint32_t w)
     if (!n || !node_is(n, OP_REDUCE_MAX) || !reduce_attr_of(n)->keepdims)
         return least;
     const struct fact *x = pulser_fact(l->p, n->in[0]);
-    bool square = l->query >= 0 && l->key >= 0 && l->query < x->rank && l->key < x->rank &&
-        x->shape[l->query] == x->shape[l->key] && dim_is(wire->fact.shape[l->key], 1);
-    return square && band_diagonal(l->p, n->in[0], SHOWS_HIGH, l->query, l->key)
+    bool along = l->query >= 0 && l->key >= 0 && l->query < x->rank && l->key < x->rank &&
+        dim_is(wire->fact.shape[l->key], 1);
+    return along && band_sees_some(l->p, n->in[0], SHOWS_HIGH, l->query, l->key)
         ? fmax(least, -SEEN)
         : least;
 }
@@ -478,7 +481,7 @@ static struct band band_find(const struct pulser *p, uint32_t w, enum shows what
             measured_band(p->bands->measures,
                           &(struct measure) { at, what, query, key, rates_of(p, w, query, key) },
                           p->positions);
-    const struct look l = { p, n, query, key };
+    const struct look l = { p, n, query, key, 0 };
     if ((at && at->e && query >= 0 && key >= 0 && !whole.ragged) || !n || !bands[n->op->id])
         return whole;
     const struct band y = bands[n->op->id](&l, what);
@@ -504,7 +507,7 @@ static struct found *found_of(const struct pulser *p, uint32_t w, enum shows wha
     struct found *f = arena_new(known->arena, struct found);
     if (!f)
         return NULL;
-    *f = (struct found) { known->of[w], what, query, key, b, false, false };
+    *f = (struct found) { known->of[w], what, query, key, b, false, false, 0 };
     known->of[w] = f;
     return f;
 }
@@ -515,12 +518,15 @@ struct band band_of(const struct pulser *p, uint32_t w, enum shows what, int que
     return f ? f->band : all;
 }
 
-/* ---- a query and the key of its own frame ---- */
+/* ---- a query and one key ---- */
+
+static bool band_seen_at(const struct pulser *p, uint32_t w, enum shows what, int query, int key,
+                         int64_t ahead);
 
 static bool input_seen(const struct look *l, unsigned i, enum shows what)
 {
-    return band_diagonal(l->p, l->n->in[i], what, track_in(l->p, l->n, i, l->query),
-                         track_in(l->p, l->n, i, l->key));
+    return band_seen_at(l->p, l->n->in[i], what, track_in(l->p, l->n, i, l->query),
+                        track_in(l->p, l->n, i, l->key), l->ahead);
 }
 
 static bool constant_seen(const struct tensor *v, enum shows what)
@@ -621,7 +627,8 @@ static bool node_seen(const struct look *l, enum shows what)
                                : size_seen(l, what);
 }
 
-static bool diagonal_find(const struct pulser *p, uint32_t w, enum shows what, int query, int key)
+static bool seen_find(const struct pulser *p, uint32_t w, enum shows what, int query, int key,
+                      int64_t ahead)
 {
     const struct wire *wire = &p->src->wires[w];
     const struct position *at = p->positions ? &p->positions->of[w] : NULL;
@@ -629,27 +636,49 @@ static bool diagonal_find(const struct pulser *p, uint32_t w, enum shows what, i
         return constant_seen(wire->fact.value, what);
     const bool known = at && at->e && query >= 0 && key >= 0;
     if (known &&
-        measured_diagonal(p->bands->measures,
-                          &(struct measure) { at, what, query, key, rates_of(p, w, query, key) },
-                          p->positions))
+        measured_seen(p->bands->measures,
+                      &(struct measure) { at, what, query, key, rates_of(p, w, query, key) },
+                      p->positions, ahead))
         return true;
     if (wire->node == WIRE_NONE)
         return !known && !is_truth_kind(what);
     if (known && !is_truth_kind(what) && !node_is(&p->src->nodes[wire->node], OP_WHERE))
         return false;
-    const struct look l = { p, &p->src->nodes[wire->node], query, key };
+    const struct look l = { p, &p->src->nodes[wire->node], query, key, ahead };
     return node_seen(&l, what);
+}
+
+/* Whether it surely holds of each query and the key so many frames behind that of its own frame. */
+static bool band_seen_at(const struct pulser *p, uint32_t w, enum shows what, int query, int key,
+                         int64_t ahead)
+{
+    struct found *f = w == WIRE_NONE ? NULL : found_of(p, w, what, query, key);
+    if (f && (!f->seen_known || f->ahead != ahead)) {
+        f->seen_known = true;
+        f->ahead = ahead;
+        f->seen = p->bands->steps < STEPS_MAX;
+        p->bands->steps++;
+        const bool seen = f->seen && seen_find(p, w, what, query, key, ahead);
+        p->bands->steps--;
+        f->seen = seen;
+    }
+    return f && f->seen;
 }
 
 bool band_diagonal(const struct pulser *p, uint32_t w, enum shows what, int query, int key)
 {
-    struct found *f = w == WIRE_NONE ? NULL : found_of(p, w, what, query, key);
-    if (f && !f->diagonal_known) {
-        f->diagonal_known = true;
-        f->diagonal = p->bands->steps < STEPS_MAX;
-        p->bands->steps++;
-        f->diagonal = f->diagonal && diagonal_find(p, w, what, query, key);
-        p->bands->steps--;
-    }
-    return f && f->diagonal;
+    return band_seen_at(p, w, what, query, key, 0);
+}
+
+bool band_sees_some(const struct pulser *p, uint32_t w, enum shows what, int query, int key)
+{
+    const struct fact *f = pulser_fact(p, w);
+    const struct dim *more = dim_sub(p->src->dims, f->shape[key], f->shape[query]);
+    if (!dim_is_const(more) || dim_value(more) < 0)
+        return false;
+    const int64_t last = dim_value(more), tried = smaller(last, AHEAD_TRIED);
+    for (int64_t back = 0; back <= tried; back++)
+        if (band_seen_at(p, w, what, query, key, last - back))
+            return true;
+    return last > tried && band_diagonal(p, w, what, query, key);
 }

@@ -74,6 +74,9 @@ struct band band_of(const struct pulser *p, uint32_t src_wire, enum shows what, 
 /* Whether that surely holds where a query meets the key of its own frame: not low is at least
  * -SEEN there, not high at most SEEN. Scores are taken for numbers of usual size. */
 bool band_diagonal(const struct pulser *p, uint32_t src_wire, enum shows what, int query, int key);
+/* The same of any key that each query has at every length: where there are n more keys than
+ * queries, query i has keys i to i + n. */
+bool band_sees_some(const struct pulser *p, uint32_t src_wire, enum shows what, int query, int key);
 struct band band_union(const struct pulser *p, const struct band *a, const struct band *b);
 struct band band_intersection(const struct pulser *p, const struct band *a, const struct band *b);
 bool band_shows_nothing(const struct band *b);

@@ -9,11 +9,18 @@
 #define REACH_MAX ((int64_t) 1 << 18) /* frames that a mask may speak of, to both sides */
 #define BUCKETS 256
 
+/* Behind so many first keys, which all queries behind them see, or do not, a mask repeats. */
+struct steady {
+    int64_t chunk, first;
+};
+
 struct known {
     struct measure of;
     struct position at;
+    struct steady steady; /* chunk 0: not known yet */
     struct band band;
-    bool band_known, diagonal_known, diagonal;
+    bool band_known, seen_known, seen;
+    int64_t ahead; /* of seen */
     struct known *next;
 };
 
@@ -150,11 +157,6 @@ static int64_t chunk_of(struct measures *m, const struct measure *of, const stru
     return c;
 }
 
-/* Behind so many first keys, which all queries behind them see, or do not, a mask repeats. */
-struct steady {
-    int64_t chunk, first;
-};
-
 /* Up to which of the first keys a query far behind meets something else than further on; more than
  * FIRST_MAX: at none there. */
 static int64_t first_of(const struct measure *of, const struct positions *ps)
@@ -243,12 +245,16 @@ static struct steady steady_behind(struct measures *m, const struct measure *of,
     return y;
 }
 
-static struct steady steady_of(struct measures *m, const struct measure *of,
+static struct steady steady_of(struct measures *m, struct known *k, const struct measure *of,
                                const struct positions *ps)
 {
-    const struct steady y = { chunk_of(m, of, of->at, ps), 0 };
     const struct rates *r = &of->rates;
-    return y.chunk <= CHUNK_MAX || r->queries != 1 || r->keys != 1 ? y : steady_behind(m, of, ps);
+    if (k->steady.chunk != 0)
+        return k->steady;
+    k->steady = (struct steady) { chunk_of(m, of, of->at, ps), 0 };
+    if (k->steady.chunk > CHUNK_MAX && r->queries == 1 && r->keys == 1)
+        k->steady = steady_behind(m, of, ps);
+    return k->steady;
 }
 
 /* ---- bands ---- */
@@ -349,10 +355,10 @@ static bool first_look(const struct measure *of, const struct positions *ps, int
     return true;
 }
 
-static struct band looked_at(struct measures *m, const struct measure *of,
+static struct band looked_at(struct measures *m, struct known *known, const struct measure *of,
                              const struct positions *ps)
 {
-    const struct steady steady = steady_of(m, of, ps);
+    const struct steady steady = steady_of(m, known, of, ps);
     const int64_t c = steady.chunk;
     struct seen seen = { INT64_MAX, INT64_MIN, INFINITY };
     struct band unknown = BAND_OF_ALL, y = BAND_OF_NONE;
@@ -389,17 +395,17 @@ struct band measured_band(struct measures *m, const struct measure *of, const st
     if (!k)
         return (struct band) BAND_OF_ALL;
     if (!k->band_known) {
-        k->band = looked_at(m, of, ps);
+        k->band = looked_at(m, k, of, ps);
         k->band_known = true;
     }
     return k->band;
 }
 
-/* ---- a query and the key of its own frame ---- */
+/* ---- a query and one key ---- */
 
 /* Of the queries of a chunk from `first` on. */
-static bool own_seen(struct measures *m, const struct measure *of, const struct positions *ps,
-                     int64_t first, int64_t queries)
+static bool keys_seen(struct measures *m, const struct measure *of, const struct positions *ps,
+                      int64_t first, int64_t queries, int64_t ahead)
 {
     double v;
     for (int64_t i = 0; i < queries; i++) {
@@ -407,26 +413,28 @@ static bool own_seen(struct measures *m, const struct measure *of, const struct 
             return false;
         const struct position row = position_row(ps, of->at, of->query, first + i);
         const int64_t own = rates_keys(&of->rates, first) + i * of->rates.keys / of->rates.queries;
-        if (!position_value(ps, &row, of->key, own, &v) || !shows_surely(of->what, v))
+        if (!position_value(ps, &row, of->key, own + ahead, &v) || !shows_surely(of->what, v))
             return false;
     }
     return true;
 }
 
-static bool diagonal_looked_at(struct measures *m, const struct measure *of,
-                               const struct positions *ps)
+static bool all_seen(struct measures *m, struct known *known, const struct measure *of,
+                     const struct positions *ps, int64_t ahead)
 {
-    const struct steady s = steady_of(m, of, ps);
-    return s.chunk > 0 && s.chunk <= CHUNK_MAX && own_seen(m, of, ps, 0, s.first) &&
-        own_seen(m, of, ps, FAR / s.chunk * s.chunk, s.chunk);
+    const struct steady s = steady_of(m, known, of, ps);
+    return s.chunk > 0 && s.chunk <= CHUNK_MAX && keys_seen(m, of, ps, 0, s.first, ahead) &&
+        keys_seen(m, of, ps, FAR / s.chunk * s.chunk, s.chunk, ahead);
 }
 
-bool measured_diagonal(struct measures *m, const struct measure *of, const struct positions *ps)
+bool measured_seen(struct measures *m, const struct measure *of, const struct positions *ps,
+                   int64_t ahead)
 {
     struct known *k = known_of(m, of);
-    if (k && !k->diagonal_known) {
-        k->diagonal = diagonal_looked_at(m, of, ps);
-        k->diagonal_known = true;
+    if (k && (!k->seen_known || k->ahead != ahead)) {
+        k->seen = all_seen(m, k, of, ps, ahead);
+        k->ahead = ahead;
+        k->seen_known = true;
     }
-    return k && k->diagonal;
+    return k && k->seen;
 }

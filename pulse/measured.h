@@ -26,8 +26,9 @@ struct measure {
 /* Without a bound and `costly` where the masks of the graph cost too much. */
 struct band measured_band(struct measures *m, const struct measure *of, const struct positions *ps);
 
-/* Whether a query surely shows the key of its own frame. */
-bool measured_diagonal(struct measures *m, const struct measure *of, const struct positions *ps);
+/* Whether a query surely shows the key that is so many frames behind that of its own frame. */
+bool measured_seen(struct measures *m, const struct measure *of, const struct positions *ps,
+                   int64_t ahead);
 
 /* ---- numbers of masks ---- */
 

@@ -323,8 +323,8 @@ static bool hidden_again(const struct pulser *p, const struct node *softmax)
     return first != NULL;
 }
 
-/* Whether w is the largest score of each query, which sees the key of its own frame, or the larger
- * of that and something else. */
+/* Whether w is the largest score of each query, which sees one key surely, or the larger of that
+ * and something else. */
 static bool largest_seen(const struct pulser *p, uint32_t w)
 {
     const struct node *n = graph_producer(p->src, w);
@@ -335,9 +335,7 @@ static bool largest_seen(const struct pulser *p, uint32_t w)
     if (!n || !node_is(n, OP_REDUCE_MAX) || !is_scores(p, n->in[0]) ||
         !sums_along(p, n, 0, &key, &what))
         return false;
-    const int query = other_axis(p, n->in[0], key);
-    const struct fact *x = pulser_fact(p, n->in[0]);
-    return x->shape[query] == x->shape[key] && band_diagonal(p, n->in[0], SHOWS_HIGH, query, key);
+    return band_sees_some(p, n->in[0], SHOWS_HIGH, other_axis(p, n->in[0], key), key);
 }
 
 /* The largest of scores, read beside the largest of keys of which each query sees one: that is at
@@ -363,8 +361,9 @@ static bool sees_blindly(const struct pulser *p, uint32_t w, int query, int key,
                          const struct band *high, struct band *ret_band)
 {
     const struct band some = band_of(p, w, SHOWS_SOME, query, key);
-    bool itself = band_diagonal(p, w, SHOWS_HIGH, query, key) && keys_enough(p, w, query, key);
-    if (itself || band_inside(&some, high))
+    const bool seen = band_sees_some(p, w, SHOWS_HIGH, query, key) ||
+        (band_diagonal(p, w, SHOWS_HIGH, query, key) && keys_enough(p, w, query, key));
+    if (seen || band_inside(&some, high))
         return false;
     if (!band_bounded(&some) || some.ragged)
         return true;

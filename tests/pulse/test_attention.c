@@ -200,6 +200,72 @@ static void parts_test(void)
     oracle_close(&o);
 }
 
+/* ---- keys behind a cache ---- */
+
+/* A constant cache of `past` frames in front of keys and values: query i, whose own frame is key
+ * past + i, sees the keys from `near` to `far` frames before that. */
+static const struct cached {
+    const char *name;
+    int64_t past, near, far;
+    float hidden; /* added where it does not see */
+    bool by_hand; /* the softmax is written out */
+    const char *refused;
+} cached[] = {
+    { "a short cache", 2, 0, 3, -1e9f, false, NULL },
+    { "a cache as long as the window", 4, 0, 3, -1e9f, false, NULL },
+    { "a longer cache", 9, 0, 3, -1e9f, false, NULL },
+    { "a longer cache, by hand", 9, 0, 3, -1e9f, true, NULL },
+    { "a cache of more frames than are tried", 200, 0, 3, -1e9f, false, NULL },
+    { "not its own frame", 9, 2, 4, -1e4f, false, NULL },
+    { "not its own frame, by hand", 5, 2, 4, -1e9f, true, NULL },
+    { "the key of its number alone", 200, 200, 200, -1e9f, false, NULL },
+    { "behind the cache", 3, 4, 6, -1e9f, false, "not -inf" },
+    { "behind the cache, by hand", 3, 4, 6, -1e9f, true, "not -inf" },
+    { "behind the cache, -inf", 3, 4, 6, -INFINITY, false, NULL },
+    { "ahead", 3, -2, -1, -1e9f, false, "not -inf" },
+};
+
+static uint32_t softmax_of(struct gb *b, uint32_t scores, bool by_hand)
+{
+    if (!by_hand)
+        return GB(b, "Softmax", "axis=-1", scores);
+    const uint32_t key = gb_ints(b, 2), largest = GB(b, "ReduceMax", "", scores, key),
+                   e = GB(b, "Exp", "", GB(b, "Sub", "", scores, largest));
+    return GB(b, "Div", "", e, GB(b, "ReduceSum", "", e, key));
+}
+
+static void behind_cache(struct gb *b, const void *ctx)
+{
+    const struct cached *c = ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH),
+                   keys = GB(b, "Concat", "axis=1", gb_weights(b, 3, 1, (int) c->past, WIDTH), x),
+                   far =
+                       GB(b, "Sub", "", GB(b, "Add", "", chunks_of(b, x, 1, 1), gb_int(b, c->past)),
+                          chunks_of(b, keys, 1, 0)),
+                   seen = GB(b, "And", "", GB(b, "GreaterOrEqual", "", far, gb_int(b, c->near)),
+                             GB(b, "LessOrEqual", "", far, gb_int(b, c->far))),
+                   bias = GB(b, "Where", "", seen, gb_scalar(b, 0), gb_scalar(b, c->hidden));
+    uint32_t scores = GB(b, "MatMul", "", x, gb_transpose(b, keys, "0,2,1"));
+    scores = softmax_of(b, GB(b, "Add", "", scores, bias), c->by_hand);
+    scores = GB(b, "Where", "", GB(b, "IsNaN", "", scores), gb_scalar(b, 0), scores);
+    gb_output(b, GB(b, "MatMul", "", scores, keys));
+}
+
+static void cached_test(const struct cached *c)
+{
+    static const int64_t lengths[] = { 1, 2, 5, 17, 32, -1 }, pulses[] = { 1, 3, 8, -1 };
+    struct oracle o;
+    enum verdict v = oracle_open(&o, behind_cache, c, NULL);
+    o.tolerance = 1e-5f;
+    if (!c->refused && v == LAW_HOLDS)
+        oracle_laws(&o, c->name, pulses, lengths);
+    if (c->refused && v == LAW_HOLDS)
+        v = oracle_pulse(&o, 1);
+    oracle_check(c->refused ? v == LAW_REFUSED && strstr(o.err.text, c->refused) : v == LAW_HOLDS,
+                 "%s: %s", c->name, o.err.text);
+    oracle_close(&o);
+}
+
 /* ---- rows ---- */
 
 static const struct attention rows[] = {
@@ -250,6 +316,8 @@ int main(void)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         row_test(&rows[i]);
+    for (size_t i = 0; i < sizeof cached / sizeof *cached; i++)
+        cached_test(&cached[i]);
     parts_test();
     refused("all the past",
             &(struct attention) { "all", 1, 1 << 20, 0, FORM_WHERE_HIDE, 0, 0, 1, 0 }, "2048 away");
