@@ -14,8 +14,8 @@
 #include "engine/ops/einsum.h"
 #include "pulse/attention_refusal.h"
 #include "pulse/axes.h"
-#include "pulse/first_keys.h"
 #include "pulse/ints.h"
+#include "pulse/key_window.h"
 #include "pulse/places.h"
 #include "pulse/positions.h"
 #include "pulse/rules.h"
@@ -48,6 +48,7 @@ struct operand {
     uint32_t w;
     int query, key; /* axes, or AXIS_NONE */
     struct flow flow;
+    struct keys keys; /* of PART_KEYS */
 };
 
 /* ---- operands ---- */
@@ -58,10 +59,10 @@ static int axis_at(const struct pulser *p, const struct node *n, unsigned i, int
     return same_axes ? out_axis : track_in(p, n, i, out_axis);
 }
 
-/* query, key: axes of the node's output. */
-static rill_status operand_of(const struct pulser *p, const struct node *n, unsigned i, int query,
-                              int key, struct operand *ret)
+static rill_status operand_of(const struct pulser *p, const struct node *n,
+                              const struct section *of, unsigned i, struct operand *ret)
 {
+    const int query = section_query(p, n->out[0]), key = section_key(p, n->out[0]);
     bool softmax = node_is(n, OP_SOFTMAX) || node_is(n, OP_LOG_SOFTMAX);
     uint32_t stream;
     int axis;
@@ -72,7 +73,8 @@ static rill_status operand_of(const struct pulser *p, const struct node *n, unsi
     ret->key = axis_at(p, n, i, key, softmax);
     if (is_spread(p, ret->w, &stream, &axis)) {
         ret->part = axis == ret->query ? PART_QUERIES : PART_KEYS;
-        return flow_of(p, stream, &ret->flow) && (axis == ret->query || axis == ret->key)
+        return flow_of(p, stream, &ret->flow) && flow_of(p, stream, &ret->keys.flow) &&
+                (axis == ret->query || axis == ret->key)
             ? RILL_OK
             : stuck_refuse(p, n);
     }
@@ -91,6 +93,8 @@ static rill_status operand_of(const struct pulser *p, const struct node *n, unsi
             return stuck_refuse(p, n);
         ret->flow = (struct flow) { p->map[ret->w], p->sf[ret->w] };
     }
+    if (ret->part == PART_KEYS)
+        keys_of(p, ret->w, of->band.first, &ret->keys);
     return RILL_OK;
 }
 
@@ -168,15 +172,17 @@ static struct first_window window_of(const struct scores *s)
                                    rates_keys(&s->rates, s->delay) + s->left };
 }
 
+#define NO_KEYS INT64_MIN
+
 /* What scores wait for. */
 struct wait {
-    int64_t queries, keys; /* their delays, of the latest; keys -1: there are none */
+    int64_t queries, keys; /* their delays, of the latest; NO_KEYS: there are none */
     int64_t scores;        /* of the latest that come in; -1: none does */
 };
 
 static int64_t wait_least(const struct scores *s, const struct wait *of, int64_t keys)
 {
-    return keys < 0 ? of->queries : larger(of->queries, queries_for(s, keys + s->right));
+    return keys == NO_KEYS ? of->queries : larger(of->queries, queries_for(s, keys + s->right));
 }
 
 /* Of scores that begin a section: the least. At whole chunks they wait for the keys of chunks at
@@ -223,27 +229,40 @@ static void delay_set(struct section *of, const struct wait *w, struct scores *s
         s->delay -= s->pulse;
 }
 
+/* Keys whose delay makes the scores no later than what comes in beside them. */
+static int64_t keys_in_time(const struct section *of, const struct scores *s, const struct wait *w)
+{
+    return s->rates.queries == s->rates.keys
+        ? larger(w->queries, w->scores) - larger(band_reach(&of->band).right, 0)
+        : INT64_MIN;
+}
+
 /* Streams that come in, as the scores wait for them. */
-static rill_status operands_wait(struct pulser *p, const struct node *n, struct operand *o,
-                                 struct scores *s, struct wait *w)
+static rill_status operands_wait(struct pulser *p, const struct node *n, const struct section *of,
+                                 struct operand *o, const struct scores *s, struct wait *w)
 {
     for (unsigned i = 0; i < n->n_in; i++) {
-        const bool keys = o[i].part == PART_KEYS;
+        const struct stream_fact *f = &o[i].flow.sf;
         if (o[i].part < PART_SCORES)
             continue;
-        const struct stream_fact *f = &o[i].flow.sf;
-        if (f->pulse != (keys ? s->keys : s->pulse))
+        if (f->pulse != (o[i].part == PART_KEYS ? s->keys : s->pulse))
             return scores_refuse(p, n, RATES_OFF);
-        if (keys)
-            TRY(flow_resolve(p, n, &o[i].flow));
-        int64_t *of = keys ? &w->keys : o[i].part == PART_SCORES ? &w->scores : &w->queries;
-        *of = larger(*of, f->delay);
+        if (o[i].part == PART_QUERIES)
+            w->queries = larger(w->queries, f->delay);
+        if (o[i].part == PART_SCORES)
+            w->scores = larger(w->scores, f->delay);
+    }
+    for (unsigned i = 0; i < n->n_in; i++) {
+        if (o[i].part != PART_KEYS)
+            continue;
+        TRY(keys_resolve(p, n, &o[i].keys, keys_in_time(of, s, w)));
+        w->keys = larger(w->keys, o[i].keys.delay);
     }
     return RILL_OK;
 }
 
 /* The delay and window of the scores, by all operands. keys: the delay of keys that are none of
- * them; -1: there are none. */
+ * them; NO_KEYS: there are none. */
 static rill_status scores_time(struct pulser *p, const struct node *n, struct section *of,
                                struct operand *o, int64_t keys, struct scores *s)
 {
@@ -252,19 +271,9 @@ static rill_status scores_time(struct pulser *p, const struct node *n, struct se
     TRY(pulser_want_multiple(p, n, &s->like, s->chunk, "the chunks of its mask"));
     s->pulse = s->like.pulse;
     s->keys = rates_keys(&s->rates, s->pulse);
-    TRY(operands_wait(p, n, o, s, &w));
+    TRY(operands_wait(p, n, of, o, s, &w));
     delay_set(of, &w, s);
     return RILL_OK;
-}
-
-/* So many frames later, as a window. */
-static rill_status keys_window(struct pulser *p, const struct node *n, struct flow *f,
-                               int64_t later, const struct first_window *at)
-{
-    const struct flow keys = *f;
-    TRY(flow_delay(p, n->name, f, later));
-    TRY(flow_history(p, n->name, f, at->frames - at->pulse + first_slack(at->first), NULL));
-    return first_keys_join(p, n, &keys, at, &f->wire);
 }
 
 static rill_status operand_emit(struct pulser *p, const struct node *n, const struct operand *o,
@@ -297,10 +306,7 @@ static rill_status operand_emit(struct pulser *p, const struct node *n, const st
         TRY(flow_delay(p, n->name, &f, s->delay - f.sf.delay));
         break;
     case PART_QUERIES: TRY(flow_delay(p, n->name, &f, s->delay - f.sf.delay)); break;
-    case PART_KEYS:
-        TRY(keys_window(p, n, &f, rates_keys(&s->rates, s->delay) - s->right - f.sf.delay,
-                        &window));
-        break;
+    case PART_KEYS: TRY(keys_window(p, n, &o->keys, &window, &f.wire)); break;
     }
     *ret = f.wire;
     return spread_emit(p, o->w, o->part == PART_KEYS ? columns_of(s) : s->pulse, ret);
@@ -542,8 +548,8 @@ static rill_status scores_node(struct pulser *p, const struct node *n, struct se
     if (shift_of(p, w))
         return scores_shift(p, n, of, shift_of(p, w), &s);
     for (unsigned i = 0; i < n->n_in; i++)
-        TRY(operand_of(p, n, i, query, key, &o[i]));
-    TRY(scores_time(p, n, of, o, -1, &s));
+        TRY(operand_of(p, n, of, i, &o[i]));
+    TRY(scores_time(p, n, of, o, NO_KEYS, &s));
     for (unsigned i = 0; i < n->n_in; i++)
         TRY(operand_emit(p, n, &o[i], &s, &in[i]));
     struct stream_fact sf = scores_fact(&s, query, key);
@@ -627,7 +633,7 @@ static rill_status sum_places(struct pulser *p, const struct node *n, unsigned i
 /* Weights [.., pulse, keys] times values [.., keys, width], in either order. */
 static rill_status sum_product(struct pulser *p, const struct node *n, unsigned i, struct flow *w)
 {
-    struct flow v;
+    struct keys v;
     uint32_t in[2], out;
     const struct stream_fact s = w->sf;
     const int64_t right = right_of(&s);
@@ -636,24 +642,25 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
     TRY(sum_places(p, n, i, w, &places));
     if (places)
         return RILL_OK;
-    bool fits = n->n_in == 2 && flow_of(p, n->in[1 - i], &v) && !v.sf.keys &&
-        contracts(p, n, i, s.key_axis, v.sf.axis) && v.sf.pulse == s.key_pulse;
+    bool fits = n->n_in == 2 && keys_of(p, n->in[1 - i], s.first_keys, &v) && !v.flow.sf.keys &&
+        contracts(p, n, i, s.key_axis, v.flow.sf.axis) && v.flow.sf.pulse == s.key_pulse;
     if (!fits)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: weights of attention over time need values at the rate "
                        "of its keys");
-    TRY(flow_mask(p, n, &v, NULL, true,
-                  true)); /* a weight of 0 does not hide what is not a number */
-    late = round_up(v.sf.delay + right - key_delay(&s), s.key_pulse) / s.key_pulse;
+    TRY(keys_resolve(p, n, &v, key_delay(&s) - right));
+    if (!v.given.is) /* a weight of 0 does not hide what is not a number */
+        TRY(flow_mask(p, n, &v.flow, NULL, true, true));
+    late = round_up(v.delay + right - key_delay(&s), s.key_pulse) / s.key_pulse;
     if (late > 0 && section_of(p, n->in[i]) && s.pulse == s.key_pulse)
-        section_waits(section_of(p, n->in[i]), -1, v.sf.delay);
+        section_waits(section_of(p, n->in[i]), -1, v.delay);
     if (late > 0)
         TRY(flow_delay(p, n->name, w, late * s.pulse));
-    TRY(keys_window(p, n, &v, key_delay(&w->sf) - right - v.sf.delay,
+    TRY(keys_window(p, n, &v,
                     &(struct first_window) { s.first_keys, s.left + s.key_pulse + right,
-                                             s.key_pulse, key_delay(&w->sf) + s.left }));
+                                             s.key_pulse, key_delay(&w->sf) + s.left },
+                    &in[1 - i]));
     in[i] = w->wire;
-    in[1 - i] = v.wire;
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, &out, 1));
     w->sf.axis = track_out(p, n, i, s.axis);
     w->sf.keys = 0;

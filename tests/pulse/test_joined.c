@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention under masks of chunks joined with bands: a stream is the whole run, and as late as the
- * frames that each query sees make it. */
+/* Attention under masks of chunks joined with bands, and over a cache that is joined to its keys: a
+ * stream is the whole run, and as late as the frames that each query sees make it. */
 #include "tests/pulse/oracle.h"
 
 #include <math.h>
@@ -123,6 +123,68 @@ static void joint_test(const struct joint *t)
     }
 }
 
+/* ---- frames that are there from the beginning on, in front of the keys ---- */
+
+struct cache {
+    int64_t frames, left, right; /* query i is key `frames` + i */
+    enum { OF_KEYS, OF_BOTH, OF_INPUT } of;
+};
+
+static uint32_t counted(struct gb *b, uint32_t x, unsigned axis)
+{
+    const uint32_t length = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 1));
+    return GB(b, "Unsqueeze", "", GB(b, "Range", "", gb_int(b, 0), length, gb_int(b, 1)),
+              gb_ints(b, axis));
+}
+
+static void cached(struct gb *b, const void *ctx)
+{
+    const struct cache *t = ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), w = gb_weights(b, 2, WIDTH, WIDTH);
+    const uint32_t all = gb_pad(b, x, 3, 1, "constant", t->frames, 0);
+    const uint32_t of = t->of == OF_INPUT ? GB(b, "MatMul", "", all, w) : x,
+                   past = gb_weights(b, 3, 1, (int) t->frames, WIDTH),
+                   k = t->of == OF_INPUT ? of : GB(b, "Concat", "axis=1", past, x),
+                   v = t->of == OF_BOTH ? GB(b, "Concat", "axis=1", past, x) : k;
+    const uint32_t d = GB(b, "Sub", "", GB(b, "Add", "", counted(b, x, 1), gb_int(b, t->frames)),
+                          counted(b, k, 0));
+    const uint32_t s = GB(b, "MatMul", "", GB(b, "MatMul", "", x, w), gb_transpose(b, k, "0,2,1"));
+    const uint32_t m =
+        GB(b, "Where", "", between(b, d, -t->right, t->left), s, gb_scalar(b, -INFINITY));
+    gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", m), v));
+}
+
+/* A query waits for the keys behind it alone. */
+static void cache_test(const struct cache *t)
+{
+    static const int64_t lengths[] = { 0, 1, 2, 5, 9, 30, -1 };
+    char name[80];
+    snprintf(name, sizeof name, "%d frames in front, from -%d to %d, of %d", (int) t->frames,
+             (int) t->left, (int) t->right, (int) t->of);
+    for (int64_t pulse = 1; pulse <= 4; pulse++) {
+        const int64_t pulses[] = { pulse, -1 };
+        struct oracle o = { .seed = 1 };
+        const bool opens =
+            oracle_open(&o, cached, t, NULL) == LAW_HOLDS && oracle_pulse(&o, pulse) == LAW_HOLDS;
+        oracle_check(opens, "%s: %s", name, o.err.text);
+        const int64_t late = opens ? o.plan->pgraph.outputs[0].delay : 0;
+        oracle_check(late == t->right, "%s: %lld late at pulse %lld", name, (long long) late,
+                     (long long) pulse);
+        if (opens)
+            oracle_laws(&o, name, pulses, lengths);
+        oracle_close(&o);
+    }
+}
+
+static void test_caches(void)
+{
+    for (int64_t frames = 1; frames <= 9; frames += 4)
+        for (int64_t left = 0; left <= 8; left += 4)
+            for (int64_t right = 0; right <= 2; right += 2)
+                for (int of = OF_KEYS; of <= OF_INPUT; of++)
+                    cache_test(&(struct cache) { frames, left, right, of });
+}
+
 int main(void)
 {
     static const struct joint list[] = {
@@ -136,5 +198,6 @@ int main(void)
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         joint_test(&list[i]);
+    test_caches();
     return oracle_end();
 }

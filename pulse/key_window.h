@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* key_window.h - the keys, or values, that the queries of a run see.
+ *
+ * Frames that stand in front of a sequence from the beginning on, as a cache that is joined to its
+ * keys, need not pass before the first query does: they are put where the window reaches them, and
+ * the sequence behind them comes as early as it would without. */
+#ifndef RILL_PULSE_KEY_WINDOW_H
+#define RILL_PULSE_KEY_WINDOW_H
+#include "pulse/first_keys.h"
+
+struct keys {
+    struct flow flow;
+    struct padded given; /* .is: they are this sequence, padded in front; flow is not read */
+    int64_t delay; /* once keys_resolve has been there: by what a key comes later than its place */
+};
+
+/* The keys on src wire w; false: it does not stream. first: as many of the sequence's are seen
+ * beside the window. */
+bool keys_of(const struct pulser *p, uint32_t w, int64_t first, struct keys *ret);
+
+/* Late enough that it is known which of them lie in the sequence. Those that come as they are by
+ * in_time are taken so: the others are copied into their window anew in each run. */
+rill_status keys_resolve(struct pulser *p, const struct node *n, struct keys *k, int64_t in_time);
+
+/* The window of resolved keys, as a dst wire. */
+rill_status keys_window(struct pulser *p, const struct node *n, const struct keys *k,
+                        const struct first_window *at, uint32_t *ret);
+#endif
