@@ -11,6 +11,7 @@
 #include "pulse/counts.h"
 #include "pulse/cut_tables.h"
 #include "pulse/offset.h"
+#include "pulse/position_fold.h"
 #include "pulse/running.h"
 
 const char *stage_name(enum stage s)
@@ -24,12 +25,13 @@ const char *stage_name(enum stage s)
 static rill_status model_declutter(rill_model *m, rill_error *err)
 {
     static const struct pass sums[] = { { "running-sums", false, graph_with_running_sums },
+                                        { "positions-folded", true, graph_with_positions_folded },
                                         { "masks-counted", false, graph_with_masks_counted },
                                         { "tables-whole", true, graph_with_tables_whole } };
     struct narrow_count n = { 0 };
     struct dgraph wide;
     TRY(dgraph_from_tgraph(&wide, &m->typed, &m->passes, err));
-    TRY(passes_run(sums, 3, &wide.g, &wide.g, &m->passes, err));
+    TRY(passes_run(sums, sizeof sums / sizeof *sums, &wide.g, &wide.g, &m->passes, err));
     m->decluttered = wide;
     if (m->recurrent != RECURRENT_I16)
         return RILL_OK;

@@ -45,15 +45,6 @@ static bool is_triangle(struct placed_edit *c, uint32_t wire, struct count *q)
     return q->before || at->e == dim_ge(ds, i, j);
 }
 
-/* A constant: the sizes of what the node makes. */
-static uint32_t sizes_put(struct graph *g, const struct fact *f)
-{
-    struct tensor *t = tensor_new(g->arena, DTYPE_DIM, 1, &(int64_t) { f->rank });
-    for (int i = 0; t && i < f->rank; i++)
-        ((const struct dim **) t->data)[i] = f->shape[i];
-    return t ? graph_add_const(g, "sizes", t) : WIRE_NONE;
-}
-
 /* Ones, as many as come out, in front of node `at`. */
 static rill_status ones_put(struct placed_edit *c, uint32_t at, uint32_t *ret)
 {
@@ -61,7 +52,7 @@ static rill_status ones_put(struct placed_edit *c, uint32_t at, uint32_t *ret)
     struct graph *g = c->e->g;
     struct fact f = g->wires[g->nodes[at].out[0]].fact;
     struct value_attr *attr = arena_new(g->arena, struct value_attr);
-    const uint32_t sizes = sizes_put(g, &f);
+    const uint32_t sizes = placed_sizes(g, &f);
     f.value = NULL;
     *ret = graph_add_wire(g, "ones", &f);
     if (!attr || sizes == WIRE_NONE || *ret == WIRE_NONE)

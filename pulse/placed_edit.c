@@ -19,6 +19,14 @@ rill_status placed_edit_want(struct placed_edit *c)
     return s == RILL_NOMEM ? s : RILL_OK;
 }
 
+uint32_t placed_sizes(struct graph *g, const struct fact *f)
+{
+    struct tensor *t = tensor_new(g->arena, DTYPE_DIM, 1, &(int64_t) { f->rank });
+    for (int i = 0; t && i < f->rank; i++)
+        ((const struct dim **) t->data)[i] = f->shape[i];
+    return t ? graph_add_const(g, "sizes", t) : WIRE_NONE;
+}
+
 rill_status graph_edit_placed(struct graph *ret, const struct graph *g,
                               rill_status (*look)(struct placed_edit *c, uint32_t node),
                               rill_error *reterr)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/position_tables.h"
 #include "engine/base/checked.h"
+#include "engine/ops/attrs.h"
 #include "pulse/ints.h"
 
 #include <math.h>
@@ -8,6 +9,8 @@
 /* Numbers that stay far from what 64 bits hold at any frame. */
 #define FIRST_MAX (INT64_MAX / 4)
 #define STEP_MAX INT32_MAX
+
+#define JOINED_MAX 64 /* frames in front of others */
 
 static bool step_of(int64_t first, int64_t next, int64_t *ret)
 {
@@ -197,4 +200,54 @@ struct position rows_position(const struct positions *ps, const struct position 
     ret.e = dim_subst(ds, ret.e, ps->place[0], row);
     ret.e = dim_subst(ds, ret.e, ps->place[1], dim_sub(ds, ps->axis[to], dim_mul_int(ds, row, c)));
     return ret;
+}
+
+/* ---- frames in front of others ---- */
+
+static bool is_whole_numbers(const struct position *x)
+{
+    return x->e && !x->pair && x->parts <= 1;
+}
+
+/* Whether the frames of x, `size` of them on the axis, are those of e from `from` on. */
+static bool goes_before(const struct positions *ps, const struct position *x, const struct dim *e,
+                        int axis, int64_t from, int64_t size)
+{
+    const struct dim *symbol = ps->axis[axis];
+    bool same = is_whole_numbers(x);
+    for (int64_t k = 0; same && k < size; k++)
+        same = dim_subst(ps->dims, x->e, symbol, dim_int(ps->dims, k)) ==
+            dim_subst(ps->dims, e, symbol, dim_int(ps->dims, from + k));
+    return same;
+}
+
+/* Frames of the input on the axis at every length from 1 on; JOINED_MAX + 1: more, or it depends on
+ * the length. */
+static int64_t frames_joined(const struct positions *ps, const struct graph *g,
+                             const struct dim *symbol, uint32_t wire, int axis)
+{
+    const struct dim *size = positions_dim(ps, g->wires[wire].fact.shape[axis], symbol);
+    size = size ? positions_without_length(ps, size) : NULL;
+    return size && dim_is_const(size) && dim_value(size) <= JOINED_MAX ? dim_value(size)
+                                                                       : JOINED_MAX + 1;
+}
+
+struct position position_joined(const struct positions *ps, const struct graph *g,
+                                const struct dim *symbol, const struct node *n)
+{
+    const int axis = axis_normalise(axis_of(n), g->wires[n->out[0]].fact.rank);
+    struct position y = ps->of[n->in[n->n_in - 1]];
+    int64_t front = 0, at = 0;
+    for (unsigned i = 0; i + 1 < n->n_in && front <= JOINED_MAX; i++)
+        front += frames_joined(ps, g, symbol, n->in[i], axis);
+    if (!is_whole_numbers(&y) || front > JOINED_MAX)
+        return (struct position) { 0 };
+    y.e = dim_subst(ps->dims, y.e, ps->axis[axis], dim_add_int(ps->dims, ps->axis[axis], -front));
+    for (unsigned i = 0; i + 1 < n->n_in; i++) {
+        const int64_t size = frames_joined(ps, g, symbol, n->in[i], axis);
+        if (!goes_before(ps, &ps->of[n->in[i]], y.e, axis, at, size))
+            return (struct position) { 0 };
+        at += size;
+    }
+    return y;
 }

@@ -13,4 +13,9 @@ struct position table_position(const struct positions *ps, const struct tensor *
  * other (chunk numbers, each repeated); e NULL: it is another Reshape. */
 struct position rows_position(const struct positions *ps, const struct position *at,
                               const struct fact *x, const struct fact *y);
+
+/* Of a Concat whose last input counts on from where those in front of it end: -1 before 0, 1, 2 ..;
+ * no expression of any other. */
+struct position position_joined(const struct positions *ps, const struct graph *g,
+                                const struct dim *symbol, const struct node *n);
 #endif

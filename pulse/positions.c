@@ -457,20 +457,22 @@ static const struct dim *element(const struct walk *w, uint32_t wire, int64_t i)
     return dim_int(w->ps->dims, tensor_get_i64(v, v->data, i));
 }
 
-/* Where the first element that a slice takes lies; NULL: not known. */
+/* Where the first element that a slice takes lies, at every length from 1 on; NULL: not known. */
 static const struct dim *slice_start(const struct walk *w, const struct node *n, int64_t i,
                                      int axis, int64_t step)
 {
     struct dims *ds = w->ps->dims;
-    const struct dim *from = element(w, n->in[1], i),
+    const struct dim *zero = dim_int(ds, 0), *from = element(w, n->in[1], i),
                      *size =
                          positions_dim(w->ps, w->g->wires[n->in[0]].fact.shape[axis], w->symbol);
     if (!from || !size)
         return NULL;
-    if (dim_is(dim_ge(ds, from, dim_int(ds, 0)), 0))
-        return dim_add(ds, size, from);
-    if (!dim_is_const(from))
-        return from;
+    const struct dim *some = dim_subst(ds, from, w->ps->time, dim_add_int(ds, w->ps->more, 1)),
+                     *counts_up = dim_ge(ds, some, zero);
+    if (!dim_is_const(counts_up))
+        return NULL;
+    if (dim_is(counts_up, 0))
+        from = dim_max(ds, zero, dim_add(ds, size, from));
     return step > 0 ? from : dim_min(ds, from, dim_add_int(ds, size, -1));
 }
 
@@ -502,15 +504,20 @@ static struct position sliced(const struct walk *w, const struct node *n, int ra
     return y;
 }
 
-/* Elements picked by a list of positions, or a single one that leaves no axis. */
+/* Elements picked by a list of positions, of a list by any shape of them, or a single one that
+ * leaves no axis; of one number anywhere, that. */
 static struct position gathered(const struct walk *w, const struct node *n)
 {
     const struct position *x = &w->ps->of[n->in[0]], *at = &w->ps->of[n->in[1]];
     int rank = w->g->wires[n->in[0]].fact.rank, list = w->g->wires[n->in[1]].fact.rank,
         axis = axis_normalise(axis_of(n), rank), to[RANK_MAX];
-    if (!at->e || at->pair || list > 1 || has_parts(at) ||
+    if (dim_is_const(x->e) || node_is(n, OP_GATHER_ELEMENTS))
+        return dim_is_const(x->e) ? *x : (struct position) { 0 };
+    if (!at->e || at->pair || (list > 1 && rank > 1) || has_parts(at) ||
         !dim_is(dim_ge(w->ps->dims, at->e, dim_int(w->ps->dims, 0)), 1))
         return (struct position) { 0 };
+    if (list > 1)
+        return relocated(w, *x, axis, at->e);
     if (list == 1) {
         const int move[1] = { axis };
         return relocated(w, *x, axis, renamed(w, at->e, 1, move));
@@ -572,6 +579,22 @@ static struct position counted(const struct walk *w, const struct node *n, int r
     const struct dim *terms =
         dim_add_int(w->ps->dims, w->ps->axis[axis], cumsum_attr_of(n)->exclusive ? 0 : 1);
     y.e = dim_mul_int(w->ps->dims, terms, dim_value(x->e));
+    return y;
+}
+
+/* Of one integer, as often as the axes are long: PyTorch's count of what a mask of ones shows. */
+static struct position summed(const struct walk *w, const struct node *n)
+{
+    const struct fact *x = &w->g->wires[n->in[0]].fact;
+    const struct tensor *axes = node_value(w->g, n, 1);
+    struct position y = as_whole(w, w->ps->of[n->in[0]]);
+    if (!y.e || has_parts(&y) || !dim_is_const(y.e) || !dtype_is_int(x->type) || !axes)
+        return (struct position) { 0 };
+    for (int64_t i = 0; y.e && i < tensor_count(axes); i++) {
+        const int axis = axis_normalise(tensor_get_i64(axes, axes->data, i), x->rank);
+        const struct dim *size = positions_dim(w->ps, x->shape[axis], w->symbol);
+        y.e = size ? dim_mul(w->ps->dims, y.e, size) : NULL;
+    }
     return y;
 }
 
@@ -645,6 +668,7 @@ static struct position node_position(const struct walk *w, const struct node *n)
     case OP_ROUND_F16: return rounded(w, n);
     case OP_WHERE: return where(w, n, rank);
     case OP_CUMSUM: return counted(w, n, rank);
+    case OP_REDUCE_SUM: return summed(w, n);
     case OP_MUL: return multiplied(w, n, rank);
     case OP_SIGN: return sign(w, n);
     case OP_ABS: return absolute(w, &w->ps->of[n->in[0]]);
@@ -656,6 +680,8 @@ static struct position node_position(const struct walk *w, const struct node *n)
     case OP_LOG: return logarithm(&w->ps->of[n->in[0]]);
     case OP_POW: return squared(w, n);
     case OP_SLICE: return sliced(w, n, rank);
+    case OP_CONCAT: return position_joined(w->ps, w->g, w->symbol, n);
+    case OP_GATHER_ELEMENTS:
     case OP_GATHER: return gathered(w, n);
     case OP_FLATTEN: return reshaped(w, n);
     case OP_NOT: return (struct position) { .e = truth_not(w->ps->dims, w->ps->of[n->in[0]].e) };

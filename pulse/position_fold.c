@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/position_fold.h"
+#include "engine/ops/attrs.h"
+#include "pulse/placed_edit.h"
+
+/* The one whole number that all elements of the wire are, at any length. */
+static bool number_of(const struct placed_edit *c, uint32_t wire, int64_t *ret)
+{
+    const struct position *x = &c->ps.of[wire];
+    if (!x->e || x->pair || x->parts > 1 || !dim_is_const(x->e))
+        return false;
+    *ret = dim_value(x->e);
+    return true;
+}
+
+/* Along one time axis: masks of two are what attention looks at. */
+static bool is_along_time(const struct placed_edit *c, const struct fact *f)
+{
+    int axes = 0;
+    for (int i = 0; i < f->rank; i++)
+        axes += dim_mentions(f->shape[i], c->symbol);
+    return axes == 1 && !dtype_is_float(f->type);
+}
+
+/* Whether something in front of the node is not the same everywhere. */
+static bool decides(const struct placed_edit *c, const struct node *n)
+{
+    int64_t v;
+    bool all = true;
+    for (unsigned i = 0; i < n->n_in; i++)
+        all = all && (n->in[i] == WIRE_NONE || number_of(c, n->in[i], &v));
+    return !all;
+}
+
+static rill_status number_put(struct placed_edit *c, uint32_t at, int64_t number)
+{
+    struct graph *g = c->e->g;
+    const struct node *n = &g->nodes[at];
+    struct value_attr *attr = arena_new(g->arena, struct value_attr);
+    struct tensor *v = tensor_new(g->arena, g->wires[n->out[0]].fact.type, 1, &(int64_t) { 1 });
+    const uint32_t sizes = placed_sizes(g, &g->wires[n->out[0]].fact);
+    if (!attr || !v || sizes == WIRE_NONE || !edit_inputs(c->e, at, &sizes, 1))
+        return err_set(c->err, RILL_NOMEM, "out of memory");
+    tensor_set_f64(v, v->data, 0, (double) number);
+    attr->value = v;
+    g->nodes[at].op = op_by_id(OP_CONSTANT_OF_SHAPE);
+    g->nodes[at].attr = attr;
+    return RILL_OK;
+}
+
+static rill_status node_look(struct placed_edit *c, uint32_t at)
+{
+    const struct node *n = &c->e->g->nodes[at];
+    static const enum op_id moves[] = { OP_CONSTANT_OF_SHAPE, OP_EXPAND, OP_RANGE };
+    int64_t number;
+    if (n->n_out != 1 || n->n_body || n->out[0] >= c->e->n_wires ||
+        node_is_among(n, moves, sizeof moves / sizeof *moves))
+        return RILL_OK;
+    TRY(placed_edit_want(c));
+    return c->found && is_along_time(c, &c->e->g->wires[n->out[0]].fact) &&
+            number_of(c, n->out[0], &number) && decides(c, n)
+        ? number_put(c, at, number)
+        : RILL_OK;
+}
+
+rill_status graph_with_positions_folded(struct graph *ret, const struct graph *g,
+                                        rill_error *reterr)
+{
+    return graph_edit_placed(ret, g, node_look, reterr);
+}
