@@ -9,6 +9,16 @@
 #include <math.h>
 #include <string.h>
 
+/* Whether place k of the list, counted from the end, is the first that there is: of none, too. */
+static bool is_first_of_all(const struct graph *g, const struct node *n, int64_t k,
+                            const struct dim *at)
+{
+    const struct tensor *axes = node_value(g, n, 3);
+    const struct fact *x = &g->wires[n->in[0]].fact;
+    const int axis = axes ? axis_normalise(tensor_get_i64(axes, axes->data, k), x->rank) : (int) k;
+    return dim_is(dim_add(g->dims, at, x->shape[axis]), 0);
+}
+
 /* Whether every place of the list, input i of n, counts from the same end at every length: what a
  * size is taken to be where it does not holds of streams alone. */
 static bool places_stand(const struct graph *g, const struct node *n, unsigned i)
@@ -18,7 +28,8 @@ static bool places_stand(const struct graph *g, const struct node *n, unsigned i
     for (int64_t k = 0; stand && v->type == DTYPE_DIM && k < tensor_count(v); k++) {
         const struct dim *at = ((const struct dim *const *) v->data)[k];
         stand = dim_is_natural(g->dims, at) ||
-            dim_is_natural(g->dims, dim_sub(g->dims, dim_int(g->dims, -1), at));
+            dim_is_natural(g->dims, dim_sub(g->dims, dim_int(g->dims, -1), at)) ||
+            (i == 1 && is_first_of_all(g, n, k, at));
     }
     return stand;
 }
