@@ -8,6 +8,7 @@ static const struct pass declutter_passes[] = {
     { "peepholes", true, graph_with_peepholes },
     { "loops", true, graph_with_loops_scanned },
     { "writes", true, graph_with_writes_scanned },
+    { "frames-put", true, graph_with_frames_put },
     { "last-frames", true, graph_with_last_frames_padded },
     { "resizes", false, graph_with_resizes_recognised },
     { "nearest", false, graph_with_nearest_recognised },

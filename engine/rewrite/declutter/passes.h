@@ -26,6 +26,10 @@ rill_status graph_with_peepholes(struct graph *ret, const struct graph *g, rill_
 rill_status graph_with_last_frames_padded(struct graph *ret, const struct graph *g,
                                           rill_error *reterr);
 
+/* Frames that are written into a copy of a tensor one behind the other are joined to what is around
+ * them. */
+rill_status graph_with_frames_put(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* Linear resizing written out as gathered neighbours becomes Resize. Changes how results round. */
 rill_status graph_with_resizes_recognised(struct graph *ret, const struct graph *g,
                                           rill_error *reterr);
