@@ -504,29 +504,25 @@ static struct position sliced(const struct walk *w, const struct node *n, int ra
     return y;
 }
 
-/* Elements picked by a list of positions, of a list by any shape of them, or a single one that
- * leaves no axis; of one number anywhere, that. */
+/* Elements picked at positions, which may have any shape, or none; of one number anywhere, that. */
 static struct position gathered(const struct walk *w, const struct node *n)
 {
     const struct position *x = &w->ps->of[n->in[0]], *at = &w->ps->of[n->in[1]];
-    int rank = w->g->wires[n->in[0]].fact.rank, list = w->g->wires[n->in[1]].fact.rank,
-        axis = axis_normalise(axis_of(n), rank), to[RANK_MAX];
+    const int rank = w->g->wires[n->in[0]].fact.rank, places = w->g->wires[n->in[1]].fact.rank,
+              axis = axis_normalise(axis_of(n), rank), picked = RANK_MAX - 1;
+    int to[RANK_MAX], of[RANK_MAX];
     if (dim_is_const(x->e) || node_is(n, OP_GATHER_ELEMENTS))
         return dim_is_const(x->e) ? *x : (struct position) { 0 };
-    if (!at->e || at->pair || (list > 1 && rank > 1) || has_parts(at) ||
+    if (!at->e || at->pair || has_parts(at) || rank + places > RANK_MAX ||
         !dim_is(dim_ge(w->ps->dims, at->e, dim_int(w->ps->dims, 0)), 1))
         return (struct position) { 0 };
-    if (list > 1)
-        return relocated(w, *x, axis, at->e);
-    if (list == 1) {
-        const int move[1] = { axis };
-        return relocated(w, *x, axis, renamed(w, at->e, 1, move));
-    }
     for (int i = 0; i < rank; i++)
-        to[i] = i == axis ? -1 : i - (i > axis);
+        to[i] = i == axis ? picked : i + (i > axis ? places - 1 : 0);
+    for (int i = 0; i < places; i++)
+        of[i] = axis + i;
     struct position y = *x;
-    y.e = renamed(w, dim_subst(w->ps->dims, x->e, w->ps->axis[axis], at->e), rank, to);
-    return y;
+    y.e = renamed(w, x->e, rank, to);
+    return relocated(w, y, picked, renamed(w, at->e, places, of));
 }
 
 static struct position absolute(const struct walk *w, const struct position *x)
