@@ -96,29 +96,6 @@ static bool same_for_all(const struct positions *ps, const struct extreme *x, do
         (x->more > 0 && own_number(ps, x, 0, ret) && none_beyond(x, *ret));
 }
 
-/* Node `at` becomes that constant, of the sizes that it makes. */
-static rill_status constant_put(struct placed_edit *c, uint32_t at, double v)
-{
-    struct graph *g = c->e->g;
-    struct node *n = &g->nodes[at];
-    const struct fact *f = &g->wires[n->out[0]].fact;
-    struct tensor *sizes = tensor_new(g->arena, DTYPE_DIM, 1, &(int64_t) { f->rank }),
-                  *value = tensor_new(g->arena, f->type, 1, &(int64_t) { 1 });
-    struct value_attr *attr = arena_new(g->arena, struct value_attr);
-    if (!sizes || !value || !attr)
-        return no_memory(c);
-    for (int i = 0; i < f->rank; i++)
-        ((const struct dim **) sizes->data)[i] = f->shape[i];
-    tensor_set_f64(value, value->data, 0, v);
-    attr->value = value;
-    const uint32_t in = graph_add_const(g, "sizes", sizes);
-    if (in == WIRE_NONE || !edit_inputs(c->e, at, &in, 1))
-        return no_memory(c);
-    g->nodes[at].op = op_by_id(OP_CONSTANT_OF_SHAPE);
-    g->nodes[at].attr = attr;
-    return RILL_OK;
-}
-
 /* ---- by sums ---- */
 
 /* Whether the mask is, far from a query of the middle of a sequence, what changes nothing. */
@@ -214,6 +191,6 @@ rill_status extreme_look(struct placed_edit *c, uint32_t at)
     if (node_is(n, OP_REDUCE_PROD) && !x.truth)
         return RILL_OK;
     if (same_for_all(&c->ps, &x, &v))
-        return constant_put(c, at, v);
+        return placed_number(c, at, v);
     return x.truth && ends_far_away(&c->ps, &x) ? sum_put(c, at, x.least) : RILL_OK;
 }

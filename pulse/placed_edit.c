@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/placed_edit.h"
+#include "engine/ops/attrs.h"
 
 rill_status placed_edit_want(struct placed_edit *c)
 {
@@ -25,6 +26,22 @@ uint32_t placed_sizes(struct graph *g, const struct fact *f)
     for (int i = 0; t && i < f->rank; i++)
         ((const struct dim **) t->data)[i] = f->shape[i];
     return t ? graph_add_const(g, "sizes", t) : WIRE_NONE;
+}
+
+rill_status placed_number(struct placed_edit *c, uint32_t at, double number)
+{
+    struct graph *g = c->e->g;
+    const struct fact *f = &g->wires[g->nodes[at].out[0]].fact;
+    struct value_attr *attr = arena_new(g->arena, struct value_attr);
+    struct tensor *v = tensor_new(g->arena, f->type, 1, &(int64_t) { 1 });
+    const uint32_t sizes = placed_sizes(g, f);
+    if (!attr || !v || sizes == WIRE_NONE || !edit_inputs(c->e, at, &sizes, 1))
+        return err_set(c->err, RILL_NOMEM, "out of memory");
+    tensor_set_f64(v, v->data, 0, number);
+    attr->value = v;
+    g->nodes[at].op = op_by_id(OP_CONSTANT_OF_SHAPE);
+    g->nodes[at].attr = attr;
+    return RILL_OK;
 }
 
 rill_status graph_edit_placed(struct graph *ret, const struct graph *g,

@@ -21,6 +21,9 @@ rill_status placed_edit_want(struct placed_edit *c);
 /* The sizes of f as a constant; WIRE_NONE: no memory. */
 uint32_t placed_sizes(struct graph *g, const struct fact *f);
 
+/* The node makes tensors of that number, as large as what it made. */
+rill_status placed_number(struct placed_edit *c, uint32_t node, double number);
+
 /* look: called of each node, those that are added not. */
 rill_status graph_edit_placed(struct graph *ret, const struct graph *g,
                               rill_status (*look)(struct placed_edit *c, uint32_t node),

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/position_fold.h"
-#include "engine/ops/attrs.h"
 #include "pulse/placed_edit.h"
 
 /* The one whole number that all elements of the wire are, at any length. */
@@ -32,22 +31,6 @@ static bool decides(const struct placed_edit *c, const struct node *n)
     return !all;
 }
 
-static rill_status number_put(struct placed_edit *c, uint32_t at, int64_t number)
-{
-    struct graph *g = c->e->g;
-    const struct node *n = &g->nodes[at];
-    struct value_attr *attr = arena_new(g->arena, struct value_attr);
-    struct tensor *v = tensor_new(g->arena, g->wires[n->out[0]].fact.type, 1, &(int64_t) { 1 });
-    const uint32_t sizes = placed_sizes(g, &g->wires[n->out[0]].fact);
-    if (!attr || !v || sizes == WIRE_NONE || !edit_inputs(c->e, at, &sizes, 1))
-        return err_set(c->err, RILL_NOMEM, "out of memory");
-    tensor_set_f64(v, v->data, 0, (double) number);
-    attr->value = v;
-    g->nodes[at].op = op_by_id(OP_CONSTANT_OF_SHAPE);
-    g->nodes[at].attr = attr;
-    return RILL_OK;
-}
-
 static rill_status node_look(struct placed_edit *c, uint32_t at)
 {
     const struct node *n = &c->e->g->nodes[at];
@@ -59,7 +42,7 @@ static rill_status node_look(struct placed_edit *c, uint32_t at)
     TRY(placed_edit_want(c));
     return c->found && is_along_time(c, &c->e->g->wires[n->out[0]].fact) &&
             number_of(c, n->out[0], &number) && decides(c, n)
-        ? number_put(c, at, number)
+        ? placed_number(c, at, (double) number)
         : RILL_OK;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Attention under masks of chunks joined with bands, and over a cache that is joined to its keys: a
  * stream is the whole run, and as late as the frames that each query sees make it. */
+#include "engine/rewrite/declutter/passes.h"
+#include "engine/rewrite/pass.h"
 #include "tests/pulse/oracle.h"
 
 #include <math.h>
@@ -185,6 +187,39 @@ static void test_caches(void)
                     cache_test(&(struct cache) { frames, left, right, of });
 }
 
+/* ---- a learned key beside the frames, as PyTorch's MultiheadAttention writes it ---- */
+
+/* The mask is padded for it, and then laid out for the heads. */
+static void learned_key(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), heads = gb_ints(b, 1);
+    const uint32_t kv =
+        GB(b, "Unsqueeze", "", GB(b, "Concat", "axis=1", x, gb_weights(b, 3, 1, 1, WIDTH)), heads);
+    const uint32_t d = GB(b, "Sub", "", counted(b, x, 1), counted(b, x, 0));
+    uint32_t m = GB(b, "Where", "", between(b, d, 0, 3), gb_scalar(b, 0), gb_scalar(b, -INFINITY));
+    m = GB(b, "Pad", "", GB(b, "Unsqueeze", "", m, gb_ints(b, 0)), gb_ints(b, 0, 0, 0, 0, 0, 1));
+    m = GB(b, "Unsqueeze", "", m, heads);
+    uint32_t s =
+        GB(b, "MatMul", "", GB(b, "Unsqueeze", "", x, heads), gb_transpose(b, kv, "0,1,3,2"));
+    s = GB(b, "Softmax", "axis=-1", GB(b, "Add", "", s, m));
+    gb_output(b, GB(b, "Squeeze", "", GB(b, "MatMul", "", s, kv), heads));
+}
+
+static void test_learned_key(void)
+{
+    static const struct pass apart = { "joined-keys", false, graph_with_keys_apart };
+    static const int64_t pulses[] = { 1, 2, 5, -1 }, lengths[] = { 1, 2, 5, 30, -1 };
+    struct oracle o;
+    bool opens = oracle_open(&o, learned_key, NULL, NULL) == LAW_HOLDS;
+    struct graph *g = opens ? &o.model->decluttered.g : NULL;
+    opens = opens && passes_run(&apart, 1, g, g, NULL, &o.err) == RILL_OK;
+    o.tolerance = 1e-6f; /* a softmax in two parts */
+    oracle_check(opens && oracle_laws(&o, "a learned key", pulses, lengths) > 0,
+                 "a learned key: %s", o.err.text);
+    oracle_close(&o);
+}
+
 int main(void)
 {
     static const struct joint list[] = {
@@ -199,5 +234,6 @@ int main(void)
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         joint_test(&list[i]);
     test_caches();
+    test_learned_key();
     return oracle_end();
 }

@@ -112,21 +112,33 @@ static bool whole_apart(struct apart *l, uint32_t w, int back, struct parts *ret
     return take_apart(l, w, back, ret) && parts_whole(l, w, back, ret);
 }
 
-/* The parts of one input on that axis, the other inputs as they are. */
+/* The node on each part of input i, the other inputs as they are. */
+static bool node_on_parts(struct apart *l, const struct node *n, unsigned i, const struct parts *of,
+                          struct parts *ret)
+{
+    uint32_t in[8];
+    for (unsigned k = 0; k < of->n; k++) {
+        for (unsigned j = 0; j < n->n_in; j++)
+            in[j] = j == i ? of->w[k] : n->in[j];
+        ret->w[k] = put(l, n->op, n->attr, in, n->n_in);
+    }
+    ret->n = of->n;
+    return l->status == RILL_OK;
+}
+
+/* The parts of one input on that axis. */
 static bool node_apart(struct apart *l, const struct node *n, unsigned i, int back,
                        struct parts *ret)
 {
     struct parts of;
-    uint32_t in[8];
-    if (n->n_in > 8 || !whole_apart(l, n->in[i], back, &of))
-        return false;
-    for (unsigned k = 0; k < of.n; k++) {
-        for (unsigned j = 0; j < n->n_in; j++)
-            in[j] = j == i ? of.w[k] : n->in[j];
-        ret->w[k] = put(l, n->op, n->attr, in, n->n_in);
-    }
-    ret->n = of.n;
-    return l->status == RILL_OK;
+    return n->n_in <= 8 && whole_apart(l, n->in[i], back, &of) && node_on_parts(l, n, i, &of, ret);
+}
+
+/* Of an op that moves axes: those of size 1 stay so. */
+static bool moved_apart(struct apart *l, const struct node *n, int back, struct parts *ret)
+{
+    struct parts of;
+    return n->n_in <= 8 && take_apart(l, n->in[0], back, &of) && node_on_parts(l, n, 0, &of, ret);
 }
 
 /* One place of that axis of a wire that is the same number all over; WIRE_NONE: it is none. */
@@ -353,7 +365,7 @@ static bool unsqueeze_apart(struct apart *l, const struct node *n, int back, str
             return false;
         behind += at > axis;
     }
-    return node_apart(l, n, 0, back - behind, ret);
+    return moved_apart(l, n, back - behind, ret);
 }
 
 static bool transpose_apart(struct apart *l, const struct node *n, int back, struct parts *ret)
@@ -361,7 +373,7 @@ static bool transpose_apart(struct apart *l, const struct node *n, int back, str
     const struct attr_ints perm = transpose_attr_of(n)->perm;
     const int rank = fact_at(l, n->out[0])->rank, axis = rank - back;
     const int from = perm.n ? (int) perm.v[axis] : rank - 1 - axis;
-    return node_apart(l, n, 0, rank - from, ret);
+    return moved_apart(l, n, rank - from, ret);
 }
 
 /* Whether an op over other axes leaves that one alone. */
