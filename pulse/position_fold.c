@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/position_fold.h"
+#include "engine/ops/attrs.h"
 #include "pulse/placed_edit.h"
+
+#define NUMBER_MAX ((int64_t) 1 << 53) /* as doubles hold */
 
 /* The one whole number that all elements of the wire are, at any length. */
 static bool number_of(const struct placed_edit *c, uint32_t wire, int64_t *ret)
@@ -9,7 +12,16 @@ static bool number_of(const struct placed_edit *c, uint32_t wire, int64_t *ret)
     if (!x->e || x->pair || x->parts > 1 || !dim_is_const(x->e))
         return false;
     *ret = dim_value(x->e);
-    return true;
+    return *ret <= NUMBER_MAX && *ret >= -NUMBER_MAX;
+}
+
+/* A table of a fixed length has no number for places behind its end. */
+static bool may_end(const struct graph *g, const struct node *n)
+{
+    static const enum op_id reads[] = { OP_GATHER, OP_GATHER_ELEMENTS };
+    const struct fact *x = &g->wires[n->in[0]].fact;
+    return node_is_among(n, reads, sizeof reads / sizeof *reads) &&
+        !dim_has_symbol(x->shape[axis_normalise(axis_of(n), x->rank)]);
 }
 
 /* Along one time axis: masks of two are what attention looks at. */
@@ -37,7 +49,7 @@ static rill_status node_look(struct placed_edit *c, uint32_t at)
     static const enum op_id moves[] = { OP_CONSTANT_OF_SHAPE, OP_EXPAND, OP_RANGE };
     int64_t number;
     if (n->n_out != 1 || n->n_body || n->out[0] >= c->e->n_wires ||
-        node_is_among(n, moves, sizeof moves / sizeof *moves))
+        node_is_among(n, moves, sizeof moves / sizeof *moves) || may_end(c->e->g, n))
         return RILL_OK;
     TRY(placed_edit_want(c));
     return c->found && is_along_time(c, &c->e->g->wires[n->out[0]].fact) &&

@@ -9,6 +9,7 @@
 #include "pulse/rules.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* ---- convolution and pooling ---- */
 
@@ -473,6 +474,37 @@ static bool slice_keeps(const struct pulser *p, const struct node *n, int64_t at
     return true;
 }
 
+#define LEAST_TRIED 4096
+
+/* From which length on there are so many frames; 0: from none that is tried, or any. */
+static int64_t length_of(const struct pulser *p, const struct dim *frames, int64_t wanted)
+{
+    int64_t have;
+    for (int64_t t = 0; t < LEAST_TRIED; t++)
+        if (dims_allow(p->dst->dims, p->symbol, t) && dim_eval(frames, p->symbol, t, &have) &&
+            have >= wanted)
+            return t;
+    return 0;
+}
+
+/* Frames of a number, which are kept where every sequence has them. */
+static rill_status slice_short(const struct pulser *p, const struct node *n, const struct flow *f,
+                               const struct dim *out, int64_t first)
+{
+    char text[128], symbol[64], hint[160] = "";
+    const int64_t least =
+        dim_is_const(out) ? length_of(p, f->sf.length, first + dim_value(out)) : 0;
+    dim_print(out, text, sizeof text);
+    dim_print(p->symbol, symbol, sizeof symbol);
+    if (least > 0)
+        snprintf(hint, sizeof hint, "; with --assert \"%.60s >= %lld\" every sequence has them",
+                 symbol, (long long) least);
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: it takes only %s frames of axis %d, the time axis, not a part "
+                   "that grows with the stream%s",
+                   text, f->sf.axis, hint);
+}
+
 static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at, struct flow *f)
 {
     const struct tensor *steps = node_value(p->src, n, 4);
@@ -498,14 +530,8 @@ static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at
                              "beginning streams");
     }
     int64_t num, den;
-    if (!pulser_growth(p, out, &num, &den)) {
-        char text[128];
-        dim_print(out, text, sizeof text);
-        return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: it takes only %s frames of axis %d, the time axis, not a "
-                       "part that grows with the stream",
-                       text, f->sf.axis);
-    }
+    if (!pulser_growth(p, out, &num, &den))
+        return slice_short(p, n, f, out, dim_value(start));
     return flow_picked(p, n, 0, f, dim_value(start), step);
 }
 

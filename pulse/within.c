@@ -102,8 +102,8 @@ static const struct dim *size_of_some(const struct dim *size)
 
 /* What comparison c is, where coordinate `at` is less than `size`, which is one term and a number;
  * NULL: that does not say. */
-static const struct dim *decided(const struct positions *ps, const struct dim *c,
-                                 const struct dim *at, const struct dim *size)
+static const struct dim *decided_by_term(const struct positions *ps, const struct dim *c,
+                                         const struct dim *at, const struct dim *size)
 {
     struct dims *ds = ps->dims;
     const struct dim_parts x = dim_parts(size);
@@ -114,6 +114,22 @@ static const struct dim *decided(const struct positions *ps, const struct dim *c
         return NULL;
     const struct dim *y = dim_subst(ds, c, term, dim_sub(ds, longer, rest));
     return dim_is_const(y) ? y : NULL;
+}
+
+/* The same where both sides differ by the size, or by less, and something else. */
+static const struct dim *decided(const struct positions *ps, const struct dim *c,
+                                 const struct dim *at, const struct dim *size)
+{
+    struct dims *ds = ps->dims;
+    const struct dim_parts x = dim_parts(c);
+    const struct dim *y = decided_by_term(ps, c, at, size), *zero = dim_int(ds, 0);
+    const struct dim *none = dim_sub(ds, dim_add_int(ds, dim_add(ds, at, ps->more), 1), size),
+                     *apart = dim_sub(ds, x.arg[0], x.arg[1]);
+    for (int64_t k = -1; !y && k <= 1; k += 2) {
+        const struct dim *is = dim_ge(ds, dim_add(ds, apart, dim_mul_int(ds, none, k)), zero);
+        y = dim_is_const(is) ? is : NULL;
+    }
+    return y;
 }
 
 const struct dim *within_axes(const struct positions *ps, const struct dim *e,

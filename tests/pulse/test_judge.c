@@ -277,6 +277,42 @@ static void unpadded(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Relu", "", GB(b, "Add", "", x, kept)));
 }
 
+/* One number in every frame, which a double does not hold. */
+static void past_doubles(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    uint32_t at = GB(b, "Range", "", gb_int(b, 0), frames_of(b, x), gb_int(b, 1));
+    uint32_t y = GB(b, "Sub", "", GB(b, "Add", "", at, gb_int(b, ((int64_t) 1 << 53) + 1)), at);
+    y = GB(b, "Cast", "to=1", GB(b, "BitwiseAnd", "", y, gb_int(b, 3)));
+    gb_output(b, GB(b, "Mul", "", x, GB(b, "Unsqueeze", "", y, gb_ints(b, 1))));
+}
+
+/* The first frame twice in front of all, if a constant says so, and if not zeros: ctx. */
+static void chosen_front(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    const bool is = *(const int *) ctx;
+    uint32_t choice = gb_const(b, DTYPE_BOOL, 1, (const int64_t[]) { 1 }, &is);
+    uint32_t front =
+        GB(b, "Where", "", choice, gb_slice(b, x, 1, 0, 1, 1), gb_full(b, 0, 3, 1, 2, WIDTH));
+    gb_output(b, GB(b, "Relu", "", GB(b, "Concat", "axis=1", front, x)));
+}
+
+/* As NeMo masks what its codecs pad: frames that are counted up to their number, of four or half as
+ * many as come in. ctx: which. */
+static void counted_frames(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, WIDTH, GB_TIME), one = gb_int(b, 1);
+    x = *(const int *) ctx
+        ? GB(b, "Conv", "strides=2", x, gb_weights(b, 3, WIDTH, WIDTH, 1))
+        : GB(b, "ConvTranspose", "strides=4", x, gb_weights(b, 3, WIDTH, WIDTH, 4));
+    uint32_t n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 2));
+    uint32_t ones = GB(b, "Expand", "", one, GB(b, "Unsqueeze", "", n, gb_ints(b, 0)));
+    uint32_t kept = GB(b, "LessOrEqual", "", GB(b, "CumSum", "", ones, gb_int(b, 0)), n);
+    gb_output(b, GB(b, "Mul", "", x, GB(b, "Cast", "to=1", kept)));
+}
+
 /* clang-format off */
 #define MASKS(...) masks, (const enum mask[]) { __VA_ARGS__, NONE }
 /* clang-format on */
@@ -321,6 +357,11 @@ static const struct row rows[] = {
       NULL },
     { "all frames but the last two are written", written_in_front, (const int[]) { 2 },
       "positional", NULL },
+    { "a number past those of doubles", past_doubles, NULL, NULL, NULL },
+    { "the first frame in front by a constant", chosen_front, (const int[]) { 1 }, NULL, "S >= 1" },
+    { "zeros in front by a constant", chosen_front, (const int[]) { 0 }, NULL, "S >= 1" },
+    { "four times the frames, counted", counted_frames, (const int[]) { 0 }, NULL, NULL },
+    { "half the frames, counted", counted_frames, (const int[]) { 1 }, NULL, NULL },
     { "as many frames as ones", unpadded, (const int[]) { 0 }, NULL, NULL },
     { "ones at computed places", unpadded, (const int[]) { 1 }, NULL, NULL },
     { "a difference of triangles", triangles, NULL, NULL, NULL },

@@ -4,6 +4,7 @@
 #include "engine/ops/attrs.h"
 #include "engine/rewrite/declutter/match.h"
 #include "engine/rewrite/declutter/passes.h"
+#include "engine/rewrite/declutter/put.h"
 #include "engine/typing/decide.h"
 
 #include <math.h>
@@ -231,6 +232,35 @@ static bool chooses_last(const struct graph *g, const struct node *n)
         fact_same(&g->wires[n->in[2]].fact, &g->wires[n->out[0]].fact);
 }
 
+/* What a Where gives by a condition that is one constant all over; WIRE_NONE: by another. */
+static uint32_t chosen_always(const struct graph *g, const struct node *n)
+{
+    const struct tensor *t = node_is(n, OP_WHERE) ? match_value(g, n->in[0]) : NULL;
+    const bool *is = t && t->type == DTYPE_BOOL && tensor_count(t) > 0 ? t->data : NULL;
+    for (int64_t i = 1; is && i < tensor_count(t); i++)
+        if (is[i] != is[0])
+            return WIRE_NONE;
+    return is ? n->in[is[0] ? 1 : 2] : WIRE_NONE;
+}
+
+/* The Where becomes an Expand of that to sizes that are numbers. */
+static bool chosen_expands(struct graph *g, struct node *n)
+{
+    const uint32_t w = chosen_always(g, n);
+    const struct fact *f = &g->wires[n->out[0]].fact;
+    if (w == WIRE_NONE || !fact_is_static(f) || fact_same(f, &g->wires[w].fact))
+        return false;
+    const uint32_t sizes = put_sizes(g, n->name, f->shape, f->rank);
+    if (sizes == WIRE_NONE)
+        return false;
+    n->op = op_by_id(OP_EXPAND);
+    n->attr = NULL;
+    n->in[0] = w;
+    n->in[1] = sizes;
+    n->n_in = 2;
+    return true;
+}
+
 static void wires_follow(uint32_t *wires, size_t n, const uint32_t *instead)
 {
     for (size_t i = 0; i < n; i++)
@@ -250,7 +280,7 @@ rill_status graph_with_peepholes(struct graph *ret, const struct graph *g, rill_
         struct node *n = &ret->nodes[i];
         wires_follow(n->in, n->n_in, instead);
         if (!rows_merge(ret, n) && !places_merge(ret, n) && !coordinate_goes(ret, n) &&
-            !fronts_go(ret, i) && changes_nothing(ret, n))
+            !chosen_expands(ret, n) && !fronts_go(ret, i) && changes_nothing(ret, n))
             instead[n->out[0]] = n->in[0];
         else if (chooses_last(ret, n))
             instead[n->out[0]] = n->in[2];

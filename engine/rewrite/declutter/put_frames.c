@@ -137,7 +137,9 @@ static bool frames_find(const struct graph *g, const struct node *n, struct fram
     for (int k = 0; k < count; k++) {
         const uint32_t w = coordinate(g, n, k, count);
         int64_t first;
-        if (w == WIRE_NONE || g->wires[w].fact.rank != ix->rank || !counts_along(g, w, k, &first))
+        const struct fact *f = w == WIRE_NONE ? NULL : &g->wires[w].fact;
+        if (!f || f->rank != ix->rank || !dim_is(f->shape[count], 1) ||
+            !counts_along(g, w, k, &first))
             return false;
         if (first == 0 && ix->shape[k] == x->shape[k])
             continue;
