@@ -291,17 +291,41 @@ static rill_status repeat_flow(struct pulser *p, const struct node *n, struct fl
     return RILL_OK;
 }
 
+/* So many frames, on that axis of what comes out. */
+static rill_status expand_emit(struct pulser *p, const struct node *n, int axis, int64_t frames,
+                               uint32_t *wire)
+{
+    const struct stream_fact sf = { .axis = axis, .pulse = frames };
+    uint32_t in[2] = { *wire };
+    TRY(source_shape(p, n, &sf, &in[1]));
+    return pulser_emit_op(p, OP_EXPAND, n->name, NULL, 0, in, 2, wire);
+}
+
+/* What is padded stays so. */
+static rill_status expand_padded(struct pulser *p, const struct node *n, int axis)
+{
+    struct padded q = p->padded[n->in[0]];
+    if (!q.is)
+        return RILL_OK;
+    TRY(expand_emit(p, n, axis, q.inner.sf.pulse, &q.inner.wire));
+    if (q.mode == PULSE_PAD_VALUES && q.before)
+        TRY(expand_emit(p, n, axis, q.before, &q.head));
+    if (q.mode == PULSE_PAD_VALUES && q.after)
+        TRY(expand_emit(p, n, axis, q.after, &q.tail));
+    q.inner.sf.axis = axis;
+    p->padded[n->out[0]] = q;
+    return RILL_OK;
+}
+
 rill_status rule_expand(struct pulser *p, const struct node *n)
 {
     struct flow f;
-    uint32_t in[2], out;
     int axis;
     TRY(repeat_flow(p, n, &f, &axis));
     f.sf.axis = axis;
-    in[0] = f.wire;
-    TRY(source_shape(p, n, &f.sf, &in[1]));
-    TRY(pulser_emit_op(p, OP_EXPAND, n->name, NULL, 0, in, 2, &out));
-    return pulser_bind(p, n, 0, out, &f.sf);
+    TRY(expand_emit(p, n, axis, f.sf.pulse, &f.wire));
+    TRY(pulser_bind(p, n, 0, f.wire, &f.sf));
+    return expand_padded(p, n, axis);
 }
 
 rill_status rule_tile(struct pulser *p, const struct node *n)

@@ -140,8 +140,16 @@ static struct size two_sized(const struct node *n, struct size a, struct size b)
 
 static struct size one_sized(const struct graph *g, const struct node *n, struct size a)
 {
-    static const struct size zero = { 0, 0 };
+    static const struct size zero = { 0, 0 }, share = { 0, 1 }, unit = { -1, 1 };
     switch (n->op->id) {
+    case OP_COS:
+    case OP_ERF:
+    case OP_SIN:
+    case OP_SOFTSIGN:
+    case OP_TANH: return unit;
+    case OP_HARD_SIGMOID:
+    case OP_SIGMOID:
+    case OP_SOFTMAX: return share;
     case OP_NEG: return negative(a);
     case OP_ABS: return magnitude(a);
     case OP_RELU: return sized(fmax(a.low, 0), fmax(a.high, 0));

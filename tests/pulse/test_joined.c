@@ -128,8 +128,8 @@ static void joint_test(const struct joint *t)
 /* ---- frames that are there from the beginning on, in front of the keys ---- */
 
 struct cache {
-    int64_t frames, left, right; /* query i is key `frames` + i */
-    enum { OF_KEYS, OF_BOTH, OF_INPUT } of;
+    int64_t frames, left, right;                      /* query i is key `frames` + i */
+    enum { OF_KEYS, OF_BOTH, OF_INPUT, OF_GROUP } of; /* of a group: two heads share keys */
 };
 
 static uint32_t counted(struct gb *b, uint32_t x, unsigned axis)
@@ -150,10 +150,17 @@ static void cached(struct gb *b, const void *ctx)
                    v = t->of == OF_BOTH ? GB(b, "Concat", "axis=1", past, x) : k;
     const uint32_t d = GB(b, "Sub", "", GB(b, "Add", "", counted(b, x, 1), gb_int(b, t->frames)),
                           counted(b, k, 0));
-    const uint32_t s = GB(b, "MatMul", "", GB(b, "MatMul", "", x, w), gb_transpose(b, k, "0,2,1"));
+    uint32_t q = GB(b, "MatMul", "", x, w), keys = gb_transpose(b, k, "0,2,1"), values = v;
+    if (t->of == OF_GROUP) {
+        q = GB(b, "Unsqueeze", "", q, gb_ints(b, 1));
+        values =
+            GB(b, "Expand", "", GB(b, "Unsqueeze", "", k, gb_ints(b, 1)), gb_ints(b, 1, 2, 1, 1));
+        keys = gb_transpose(b, values, "0,1,3,2");
+    }
+    const uint32_t s = GB(b, "MatMul", "", q, keys);
     const uint32_t m =
         GB(b, "Where", "", between(b, d, -t->right, t->left), s, gb_scalar(b, -INFINITY));
-    gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", m), v));
+    gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", m), values));
 }
 
 /* A query waits for the keys behind it alone. */
@@ -183,7 +190,7 @@ static void test_caches(void)
     for (int64_t frames = 1; frames <= 9; frames += 4)
         for (int64_t left = 0; left <= 8; left += 4)
             for (int64_t right = 0; right <= 2; right += 2)
-                for (int of = OF_KEYS; of <= OF_INPUT; of++)
+                for (int of = OF_KEYS; of <= OF_GROUP; of++)
                     cache_test(&(struct cache) { frames, left, right, of });
 }
 

@@ -260,6 +260,22 @@ static void written_in_front(struct gb *b, const void *ctx)
     gb_output(b, gb_transpose(b, GB(b, "ScatterND", "", turned, places, put), "1,0,2"));
 }
 
+/* Scores that are held to 50 and a number that hides added to them, as Gemma 2 has it. */
+static void capped(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), cap = gb_scalar(b, 50);
+    uint32_t at = GB(b, "Range", "", gb_int(b, 0), frames_of(b, x), gb_int(b, 1));
+    uint32_t d = GB(b, "Sub", "", GB(b, "Unsqueeze", "", at, gb_ints(b, 1)),
+                    GB(b, "Unsqueeze", "", at, gb_ints(b, 0)));
+    uint32_t shown = GB(b, "And", "", GB(b, "GreaterOrEqual", "", d, gb_int(b, 0)),
+                        GB(b, "Less", "", d, gb_int(b, 6)));
+    uint32_t s = GB(b, "MatMul", "", x, gb_transpose(b, x, "0,2,1"));
+    s = GB(b, "Mul", "", GB(b, "Tanh", "", GB(b, "Div", "", s, cap)), cap);
+    s = GB(b, "Add", "", s, GB(b, "Where", "", shown, gb_scalar(b, 0), gb_scalar(b, -1e9f)));
+    gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", s), x));
+}
+
 /* A mask of padding where nothing is padded: frames before as many as ones were counted, or what a
  * list of ones has at computed places. ctx: which. */
 static void unpadded(struct gb *b, const void *ctx)
@@ -362,6 +378,7 @@ static const struct row rows[] = {
     { "zeros in front by a constant", chosen_front, (const int[]) { 0 }, NULL, "S >= 1" },
     { "four times the frames, counted", counted_frames, (const int[]) { 0 }, NULL, NULL },
     { "half the frames, counted", counted_frames, (const int[]) { 1 }, NULL, NULL },
+    { "scores that are capped", capped, NULL, NULL, NULL },
     { "as many frames as ones", unpadded, (const int[]) { 0 }, NULL, NULL },
     { "ones at computed places", unpadded, (const int[]) { 1 }, NULL, NULL },
     { "a difference of triangles", triangles, NULL, NULL, NULL },
