@@ -19,9 +19,12 @@ static bool number_of(const struct placed_edit *c, uint32_t wire, int64_t *ret)
 static bool may_end(const struct graph *g, const struct node *n)
 {
     static const enum op_id reads[] = { OP_GATHER, OP_GATHER_ELEMENTS };
-    const struct fact *x = &g->wires[n->in[0]].fact;
-    return node_is_among(n, reads, sizeof reads / sizeof *reads) &&
+    const struct fact *x = &g->wires[n->in[0]].fact, *y = &g->wires[n->out[0]].fact;
+    bool ends = node_is_among(n, reads, sizeof reads / sizeof *reads) &&
         !dim_has_symbol(x->shape[axis_normalise(axis_of(n), x->rank)]);
+    for (int i = 0; node_is(n, OP_SLICE) && i < y->rank; i++)
+        ends |= dim_has_symbol(y->shape[i]) && !dim_has_symbol(x->shape[i]);
+    return ends;
 }
 
 /* Along one time axis: masks of two are what attention looks at. */

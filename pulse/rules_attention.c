@@ -222,7 +222,7 @@ static void delay_set(struct section *of, const struct wait *w, struct scores *s
     window_set(&of->band, s);
     const int64_t least = wait_least(s, w, w->keys);
     if (of->delay >= 0 && of->delay < least && s->rates.queries == s->rates.keys)
-        section_waits(of, w->queries, w->keys);
+        section_waits(of, w->queries, w->keys == NO_KEYS ? -1 : w->keys);
     if (s->delay < least)
         s->delay += round_up(least - s->delay, s->pulse);
     while (w->scores < 0 && s->delay - s->pulse >= least)

@@ -194,6 +194,37 @@ static void test_caches(void)
                     cache_test(&(struct cache) { frames, left, right, of });
 }
 
+/* ---- scores that wait for what is added to them ---- */
+
+/* A number of each query that looks two frames further ahead than queries and keys do. */
+static void late_bias(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    const uint32_t x = ahead(b, gb_input(b, "x", 3, 1, GB_TIME, WIDTH), 1);
+    const uint32_t d = GB(b, "Sub", "", counted(b, x, 1), counted(b, x, 0));
+    uint32_t s = GB(b, "MatMul", "", x, gb_transpose(b, x, "0,2,1"));
+    s = GB(b, "Add", "", s, GB(b, "ReduceMax", "keepdims=1", ahead(b, x, 2), gb_ints(b, 2)));
+    s = GB(b, "Where", "", between(b, d, 0, 4), s, gb_scalar(b, -INFINITY));
+    gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", s), x));
+}
+
+static void test_late_bias(void)
+{
+    static const int64_t lengths[] = { 1, 3, 9, 30, -1 };
+    for (int64_t pulse = 1; pulse <= 4; pulse++) {
+        const int64_t pulses[] = { pulse, -1 };
+        struct oracle o = { .seed = 1 };
+        const bool opens = oracle_open(&o, late_bias, NULL, NULL) == LAW_HOLDS &&
+            oracle_pulse(&o, pulse) == LAW_HOLDS;
+        const int64_t late = opens ? o.plan->pgraph.outputs[0].delay : -1;
+        oracle_check(late == 3, "a late bias: %lld late at pulse %lld: %s", (long long) late,
+                     (long long) pulse, o.err.text);
+        if (opens)
+            oracle_laws(&o, "a late bias", pulses, lengths);
+        oracle_close(&o);
+    }
+}
+
 /* ---- a learned key beside the frames, as PyTorch's MultiheadAttention writes it ---- */
 
 /* The mask is padded for it, and then laid out for the heads. */
@@ -241,6 +272,7 @@ int main(void)
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         joint_test(&list[i]);
     test_caches();
+    test_late_bias();
     test_learned_key();
     return oracle_end();
 }
