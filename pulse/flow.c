@@ -232,7 +232,7 @@ static rill_status pad_emit(struct pulser *p, const struct node *n, struct flow 
     TRY(pad_attr_new(p, f, pad, delay, past, frames, &a));
     TRY(flow_history(p, n->name, f, past, NULL));
     in[0] = f->wire;
-    TRY(pulser_frame_clock(p, n, &a->at, &in[1]));
+    TRY(pulser_clock(p, &in[1]));
     if (pad->mode != PULSE_PAD_VALUES)
         in[2] = in[3] = WIRE_NONE;
     if (pad->mode == PULSE_PAD_CONSTANT && pad->fill &&

@@ -273,56 +273,6 @@ rill_status pulser_clock(struct pulser *p, uint32_t *ret)
     return p->clock == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
 }
 
-rill_status pulser_runs(struct pulser *p, uint32_t *ret)
-{
-    const struct fact f = { .type = DTYPE_I64, .rank = 1, .shape = { dim_int(p->dst->dims, 1) } };
-    uint32_t in[2], next;
-    if ((*ret = p->runs) != WIRE_NONE)
-        return RILL_OK;
-    if (!p->is_branch) {
-        *ret = p->runs = graph_add_input(p->dst, "runs", &f);
-        return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
-    }
-    const struct tensor *none = NULL;
-    TRY(pulser_full(p, "runs", &f, NULL, &none));
-    in[0] = *ret = p->runs = graph_add_wire(p->dst, "runs", &f);
-    TRY(pulser_ints(p, "runs", (int64_t[]) { 1 }, 1, &in[1]));
-    TRY(pulser_emit_op(p, OP_ADD, "runs", NULL, 0, in, 2, &next));
-    return in[0] != WIRE_NONE && graph_add_state(p->dst, "runs", in[0], next, none)
-        ? RILL_OK
-        : pulser_no_memory(p);
-}
-
-/* The clock, in which runs, and frames of a sequence that has so many in each of them, are fewer by
- * those that a branch lacks. */
-static rill_status clock_behind(struct pulser *p, const struct node *n, uint32_t clock,
-                                const struct clock_attr *at, uint32_t *ret)
-{
-    int64_t each[CLOCK_SIZE] = { 1 };
-    uint32_t lacks[2], by[2], own[2], open[2], choice[3];
-    each[at->length] = at->length ? at->pulse : 1;
-    TRY(pulser_runs(p, &lacks[1]));
-    TRY(pulser_slice(p, n->name, clock, 0, 0, 1, &lacks[0]));
-    TRY(pulser_emit_op(p, OP_SUB, n->name, NULL, 0, lacks, 2, &by[0]));
-    TRY(pulser_ints(p, n->name, each, CLOCK_SIZE, &by[1]));
-    TRY(pulser_emit_op(p, OP_MUL, n->name, NULL, 0, by, 2, &own[1]));
-    own[0] = open[0] = choice[1] = clock;
-    TRY(pulser_emit_op(p, OP_SUB, n->name, NULL, 0, own, 2, &choice[2]));
-    TRY(pulser_ints(p, n->name, (int64_t[]) { CLOCK_OPEN }, 1, &open[1]));
-    TRY(pulser_emit_op(p, OP_EQUAL, n->name, NULL, 0, open, 2, &choice[0]));
-    return pulser_emit_op(p, OP_WHERE, n->name, NULL, 0, choice, 3, ret);
-}
-
-rill_status pulser_frame_clock(struct pulser *p, const struct node *n, const struct clock_attr *at,
-                               uint32_t *ret)
-{
-    bool within = p->is_branch;
-    for (const struct pulser *o = p->outer; o; o = o->outer)
-        within |= o->is_branch;
-    TRY(pulser_clock(p, ret));
-    return within ? clock_behind(p, n, *ret, at, ret) : RILL_OK;
-}
-
 rill_status pulser_length_place(struct pulser *p, const struct dim *length, int64_t *ret)
 {
     struct pulser *o = outermost(p);
@@ -478,7 +428,6 @@ rill_status pulser_body_new(struct pulser *ret, struct pulser *p, const struct g
                              .pulse = p->pulse,
                              .lead_in = p->lead_in,
                              .outer = p,
-                             .runs = WIRE_NONE,
                              .keep_bodies = p->keep_bodies,
                              .row_of = p->row_of,
                              .walk = p->walk,

@@ -65,9 +65,6 @@ struct pulser {
                        larger stands beside it (sections.c); NULL: none is */
     uint32_t valid; /* of a body that runs once a frame and checks numbers: whether the frame is one
                        of the sequence; WIRE_NONE: of no such body */
-    bool is_branch; /* of an If, which stands still while the other one runs */
-    uint32_t runs;  /* how many times the branch has run that this is, or lies in: a dst wire;
-                       WIRE_NONE until wanted */
     bool keep_bodies;
     /* What rules ask for and stands above them: the table of rows (rules.c), and the walk of src
      * into dst, whose inputs, states and maps are set up (cut.c). */
@@ -168,14 +165,6 @@ rill_status pulser_turned(struct pulser *p, const struct node *n, int axis, int6
 
 /* The clock's wire, captured from outside in a body; and the place of a length in it. */
 rill_status pulser_clock(struct pulser *p, uint32_t *ret);
-/* How many times the branch has run: a state of it, captured from outside in a body within. */
-rill_status pulser_runs(struct pulser *p, uint32_t *ret);
-/* The clock that a wire of at->pulse frames a run goes by, of which at->length is the length's
- * place (0: none is read): in a branch it counts the branch's own runs, and the sequence lacks the
- * frames of the others. What is a position goes by the stream's. */
-struct clock_attr;
-rill_status pulser_frame_clock(struct pulser *p, const struct node *n, const struct clock_attr *at,
-                               uint32_t *ret);
 rill_status pulser_length_place(struct pulser *p, const struct dim *length, int64_t *ret);
 
 /* Refuses a node that, with the dst wires `in`, takes this pulse by chance: an input that does not

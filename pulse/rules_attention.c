@@ -339,9 +339,28 @@ static rill_status valid_emit(struct pulser *p, const struct node *n, const stru
                                 .frames = window.frames + 2 * slack,
                                 .delay = window.delay + slack + s->first_keys };
     TRY(pulser_length_place(p, dim_add_int(p->dst->dims, length, -s->first_keys), &at->length));
-    TRY(pulser_frame_clock(p, n, at, &clock));
+    TRY(pulser_clock(p, &clock));
     TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, ret, 1));
     return first_valid_join(p, n, &keys, &window, ret);
+}
+
+/* In a branch, which stands still while the other one runs: the answers of its own runs are kept
+ * beside its keys, and before the first of them there are no keys. */
+static rill_status valid_kept(struct pulser *p, const struct node *n, const struct stream_fact *s,
+                              const struct dim *length, uint32_t *ret)
+{
+    struct clock_attr *at = arena_new(p->arena, struct clock_attr);
+    struct flow f = { .sf = { .pulse = s->key_pulse } };
+    uint32_t clock;
+    if (!at)
+        return pulser_no_memory(p);
+    *at = (struct clock_attr) { .pulse = s->key_pulse, .delay = key_delay(s) - right_of(s) };
+    TRY(pulser_length_place(p, length, &at->length));
+    TRY(pulser_clock(p, &clock));
+    TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, &f.wire, 1));
+    TRY(flow_history(p, n->name, &f, s->left + right_of(s), NULL));
+    *ret = f.wire;
+    return RILL_OK;
 }
 
 /* They are hidden like those that the mask hides; so are the first keys in the window, where they
@@ -355,7 +374,7 @@ static rill_status hide_outside(struct pulser *p, const struct node *n, const st
     if (!value)
         return pulser_no_memory(p);
     tensor_set_f64(value, value->data, 0, hidden);
-    TRY(valid_emit(p, n, s, length, &in[0]));
+    TRY((p->outer ? valid_kept : valid_emit)(p, n, s, length, &in[0]));
     if (s->key_axis != f.rank - 1) {
         uint32_t shape;
         int64_t size[RANK_MAX];

@@ -49,7 +49,6 @@ static rill_status branch_pulse(struct pulser *p, struct cond *c, int k)
     if (!b->dst || !b->out || !b->streams)
         return pulser_no_memory(p);
     TRY(pulser_body_new(&b->in, p, src, b->dst));
-    b->in.is_branch = true;
     for (unsigned i = 0; i < c->n_captures; i++)
         TRY(capture_add(p, c, b, i));
     rill_status s = p->outer ? b->in.walk(&b->in) : b->in.walk_branch(&b->in);

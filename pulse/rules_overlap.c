@@ -68,7 +68,7 @@ static rill_status window_frames(struct pulser *p, const struct node *n, const s
     uint32_t clock, valid, shape, in[3];
     *at = (struct clock_attr) { .pulse = f->sf.pulse, .delay = f->sf.delay };
     TRY(pulser_length_place(p, f->sf.length, &at->length));
-    TRY(pulser_frame_clock(p, n, at, &clock));
+    TRY(pulser_clock(p, &clock));
     TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, &valid, 1));
     TRY(pulser_ints(p, n->name, column, 2, &shape));
     TRY(pulser_emit_op(p, OP_RESHAPE, n->name, NULL, 0, (uint32_t[]) { valid, shape }, 2, &in[0]));

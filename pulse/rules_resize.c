@@ -328,7 +328,7 @@ static rill_status stretch_clamp(struct pulser *p, const struct node *n, struct 
         .shift = place,
     };
     TRY(pulser_length_place(p, f->sf.length, &a->at.length));
-    TRY(pulser_frame_clock(p, n, &a->at, &in[1]));
+    TRY(pulser_clock(p, &in[1]));
     return pulser_emit(p, &op_pulse_pad, n->name, a, in, 2, &f->wire, 1);
 }
 
@@ -367,7 +367,7 @@ static rill_status frame_valid(struct pulser *p, const struct node *n, const str
         return pulser_no_memory(p);
     *at = (struct clock_attr) { .pulse = sf->pulse, .delay = sf->delay - ahead };
     TRY(pulser_length_place(p, pulser_fact(p, n->out[0])->shape[sf->axis], &at->length));
-    TRY(pulser_frame_clock(p, n, at, &clock));
+    TRY(pulser_clock(p, &clock));
     return pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, ret, 1);
 }
 

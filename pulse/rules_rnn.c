@@ -137,7 +137,7 @@ static rill_status skip_emit(struct pulser *p, const struct node *n, const struc
     if (!a)
         return pulser_no_memory(p);
     *a = (struct clock_attr) { .pulse = f->sf.pulse, .delay = f->sf.delay };
-    TRY(pulser_frame_clock(p, n, a, &clock));
+    TRY(pulser_clock(p, &clock));
     return pulser_emit(p, &op_pulse_skip, n->name, a, &clock, 1, ret, 1);
 }
 

@@ -163,7 +163,7 @@ static rill_status valid_make(struct pulser *p, struct scan *s)
         return pulser_no_memory(p);
     *a = (struct clock_attr) { .pulse = s->sf.pulse, .delay = s->sf.delay };
     TRY(pulser_length_place(p, s->sf.length, &a->length));
-    TRY(pulser_frame_clock(p, s->n, a, &clock));
+    TRY(pulser_clock(p, &clock));
     TRY(pulser_emit(p, &op_pulse_valid, s->n->name, a, &clock, 1, &s->valid, 1));
     s->valid_in = graph_add_input(s->dst, "valid", &flag);
     if (s->valid_in == WIRE_NONE)
@@ -384,8 +384,8 @@ static rill_status scan_emit(struct pulser *p, struct scan *s, unsigned more_in,
     return RILL_OK;
 }
 
-/* States and scanned inputs, the flag, then (once the body is known) histories, captures, the
- * clock and the runs of a branch around. */
+/* States and scanned inputs, the flag, then (once the body is known) histories, captures and the
+ * clock. */
 static rill_status scan_build(struct pulser *p, struct scan *s)
 {
     TRY(body_begin(p, s));
@@ -412,13 +412,13 @@ static rill_status scan_build(struct pulser *p, struct scan *s)
         return op_fail(p->err, RILL_UNSUPPORTED, s->n,
                        "cannot stream: its body remembers frames of another time axis");
     uint32_t *out = arena_array(p->arena, uint32_t, n_out + n_hist + 1);
-    uint32_t *all = arena_array(p->arena, uint32_t, 2 * (outer.n + captures_out.n + n_hist + 2));
+    uint32_t *all = arena_array(p->arena, uint32_t, 2 * (outer.n + captures_out.n + n_hist + 1));
     if (!out || !all)
         return pulser_no_memory(p);
     for (unsigned k = 0; k < n_out; k++)
         TRY(output_make(p, s, k, &out[k]));
     s->outer_in = (struct wires) { all, 0 };
-    s->body_in = (struct wires) { all + outer.n + captures_out.n + n_hist + 2, 0 };
+    s->body_in = (struct wires) { all + outer.n + captures_out.n + n_hist + 1, 0 };
     for (unsigned i = 0; i < outer.n; i++) {
         wires_put(&s->outer_in, outer.v[i]);
         wires_put(&s->body_in, inner.v[i]);
@@ -432,10 +432,6 @@ static rill_status scan_build(struct pulser *p, struct scan *s)
     if (s->body.clock != WIRE_NONE) {
         TRY(pulser_clock(p, &s->outer_in.v[s->outer_in.n++]));
         wires_put(&s->body_in, s->body.clock);
-    }
-    if (s->body.runs != WIRE_NONE) {
-        TRY(pulser_runs(p, &s->outer_in.v[s->outer_in.n++]));
-        wires_put(&s->body_in, s->body.runs);
     }
     s->dst->inputs = s->body_in.v;
     s->dst->n_inputs = s->dst->cap_inputs = s->body_in.n;

@@ -361,7 +361,7 @@ static rill_status counted_emit(struct pulser *p, const struct node *n, const st
                                 .frames = in->pulse - q->w.stride + q->w.span + 1,
                                 .delay = q->f.sf.delay * q->w.stride + (pads ? 0 : q->w.before) };
     TRY(pulser_length_place(p, length, &at->length));
-    TRY(pulser_frame_clock(p, n, at, &clock));
+    TRY(pulser_clock(p, &clock));
     return pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, ret, 1);
 }
 
