@@ -8,6 +8,7 @@
 #include "engine/rewrite/declutter/put.h"
 
 #define STEPS_MAX 16
+#define FIRST_MAX INT32_MAX
 
 /* Whether elements of the constant are `first` and their place on the axis. */
 static bool constant_counts(const struct tensor *v, int axis, int64_t *ret_first)
@@ -17,11 +18,13 @@ static bool constant_counts(const struct tensor *v, int axis, int64_t *ret_first
         return false;
     tensor_strides(v, stride);
     const int64_t first = tensor_get_i64(v, v->data, 0);
+    if (first < 0 || first > FIRST_MAX)
+        return false;
     for (int64_t i = 0; i < n; i++)
         if (tensor_get_i64(v, v->data, i) != first + i / stride[axis] % v->dim[axis])
             return false;
-    *ret_first += first;
-    return first >= 0;
+    *ret_first = first;
+    return true;
 }
 
 /* The axis in front of a node that gives axes of one place, or repeats them; -1: there is none. */
@@ -46,22 +49,32 @@ static int axis_in(const struct graph *g, const struct node *n, int axis)
     return axis - before;
 }
 
-/* Whether the list counts on from a first place that is added to *ret_first: a Range, or the rest
- * of one. */
+/* Where a Range begins, or what a Slice takes of a list by ones. */
+static bool first_of(const struct graph *g, const struct node *n, int64_t *ret)
+{
+    const bool range = node_is(n, OP_RANGE);
+    const unsigned by = range ? 2 : 4;
+    int64_t step = 1;
+    unsigned one = 1;
+    return (range || node_is(n, OP_SLICE)) && g->wires[n->out[0]].fact.rank == 1 &&
+        match_ints(g, n->in[range ? 0 : 1], ret, 1, &one) && one == 1 && *ret >= 0 &&
+        *ret <= FIRST_MAX &&
+        (!node_has_input(n, by) ||
+         (match_ints(g, n->in[by], &step, 1, &one) && one == 1 && step == 1));
+}
+
+/* Whether the list counts on from *ret_first: a Range, or the rest of one. */
 static bool list_counts(const struct graph *g, const struct node *n, int64_t *ret_first)
 {
-    const bool range = node_is(n, OP_RANGE), slice = node_is(n, OP_SLICE);
-    const int by = range ? 2 : 4;
-    int64_t first, step = 1;
-    unsigned one = 1;
-    if ((!range && !slice) || g->wires[n->out[0]].fact.rank != 1 ||
-        !match_ints(g, n->in[range ? 0 : 1], &first, 1, &one) || one != 1 || first < 0 ||
-        (node_has_input(n, by) && (!match_ints(g, n->in[by], &step, 1, &one) || one != 1)) ||
-        step != 1)
-        return false;
-    *ret_first += first;
-    const struct node *of = slice ? graph_producer(g, n->in[0]) : NULL;
-    return range || (of && list_counts(g, of, ret_first));
+    int64_t first;
+    *ret_first = 0;
+    for (int steps = 0; n && steps < STEPS_MAX && first_of(g, n, &first); steps++) {
+        *ret_first += first;
+        if (node_is(n, OP_RANGE))
+            return true;
+        n = graph_producer(g, n->in[0]);
+    }
+    return false;
 }
 
 /* One number that is repeated. */
@@ -83,7 +96,6 @@ static bool counts_along(const struct graph *g, uint32_t w, int axis, int64_t *r
 {
     if (dim_is(g->wires[w].fact.shape[axis], 1))
         return repeats_number(g, w, ret_first);
-    *ret_first = 0;
     for (int steps = 0; steps < STEPS_MAX && axis >= 0; steps++) {
         const struct tensor *v = g->wires[w].fact.value;
         const struct node *n = graph_producer(g, w);
