@@ -624,7 +624,7 @@ static struct position square_compared(const struct walk *w, const struct node *
         const uint32_t wire = w->ps->of[n->in[i]].e ? WIRE_NONE : squared_at(w, n->in[i]);
         const struct position c = as_whole(w, w->ps->of[n->in[1 - i]]);
         if (wire == WIRE_NONE || !c.e || has_parts(&c) || !dim_is_const(c.e) ||
-            llabs(dim_value(c.e)) >= 1 << 24)
+            dim_value(c.e) >= 1 << 24 || dim_value(c.e) <= -(1 << 24))
             continue;
         const struct position x = as_whole(w, broadcast(w, wire, rank));
         if (!x.e || has_parts(&x) || dtype_is_half(w->g->wires[wire].fact.type) ||

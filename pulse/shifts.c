@@ -9,8 +9,6 @@
 #include "pulse/positions.h"
 #include "pulse/tracks.h"
 
-#include <stdlib.h>
-
 #define FAR_OFF (INT64_MAX / 4)
 #define LENGTHS 12       /* that a chain is tried with */
 #define LENGTH_MAX 4096  /* of the stream */
@@ -495,6 +493,11 @@ static bool holds_quotient(const struct dim *d)
     return is;
 }
 
+static bool is_small(int64_t v)
+{
+    return v <= CONSTANT_MAX && v >= -CONSTANT_MAX;
+}
+
 /* Sums and products, leasts and mosts of the symbol that the rows are counted by, with no large
  * constants; where those are a quotient, of that. */
 static bool made_by_rows(const struct dim *d, const struct dim *rows)
@@ -507,7 +510,7 @@ static bool made_by_rows(const struct dim *d, const struct dim *rows)
         return holds_part(rows, d) && (x.form == DIM_FORM_QUOTIENT || !holds_quotient(rows));
     for (unsigned i = 0; i < sizeof forms / sizeof *forms; i++)
         is |= x.form == forms[i];
-    is = is && (x.form != DIM_FORM_SUM || llabs(x.value) <= CONSTANT_MAX);
+    is = is && (x.form != DIM_FORM_SUM || is_small(x.value));
     for (unsigned i = 0; is && i < x.n; i++)
         is = made_by_rows(x.arg[i], rows);
     return is;
@@ -565,7 +568,7 @@ static bool amounts_move(const struct moves *m, const struct tensor *t)
     for (int64_t k = 0; is && !dtype_is_float(t->type) && k < tensor_count(t); k++) {
         const int64_t v = t->type == DTYPE_DIM ? 0 : tensor_get_i64(t, t->data, k);
         is = t->type == DTYPE_DIM ? size_moves(m, ((const struct dim *const *) t->data)[k])
-                                  : llabs(v) <= CONSTANT_MAX || llabs(v) >= INT32_MAX;
+                                  : is_small(v) || v >= INT32_MAX || v <= -INT32_MAX;
     }
     return is;
 }
