@@ -28,7 +28,7 @@ CONF
 build/daemon/rilld --config "$dir/rilld.conf" 2>"$dir/log" &
 daemon=$!
 tries=0
-until grep -q " ready: " "$dir/log" || [ $tries = 100 ]; do
+until grep -qs " ready: " "$dir/log" || [ $tries = 100 ]; do
     kill -0 "$daemon" 2>/dev/null || break
     tries=$((tries + 1))
     sleep 0.1
