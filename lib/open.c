@@ -154,7 +154,7 @@ static rill_status sink_fill(struct opening *o, const struct conf_port *p, rill_
     TRY(text_read(o, p->lm_file, &ret->lm));
     if (!ret->tokens && !ret->words)
         return RILL_OK;
-    rill_status s = tokens_from_opts(&tokens, &scratch, ret, 0,
+    rill_status s = tokens_from_opts(&tokens, &scratch, ret, "the output", 0,
                                      o->err); /* sinks read it again; a bad one is told now */
     arena_drop(&scratch);
     return s == RILL_OK || !p->tokens_file ? s : err_prefix(o->err, s, "%.200s", p->tokens_file);

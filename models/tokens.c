@@ -187,7 +187,7 @@ static rill_status words_read(struct reading *r, const char *words, uint32_t wid
 }
 
 /* Without a number of columns those up to the first gap count: what is behind it may have none. */
-static rill_status names_check(const struct reading *r, uint32_t n)
+static rill_status names_check(const struct reading *r, const char *scores, uint32_t n)
 {
     struct tokens *t = r->tokens;
     uint32_t named = 0;
@@ -195,8 +195,8 @@ static rill_status names_check(const struct reading *r, uint32_t n)
         named++;
     if (named < n)
         return err_set(r->err, named >= t->n ? RILL_INVALID : RILL_MALFORMED,
-                       "the output has %u columns, and number %u has no name among the %u tokens",
-                       n, named, r->n_seen);
+                       "%.160s: %u columns, of which number %u has no name among the %u tokens",
+                       scores, n, named, r->n_seen);
     if (!named)
         return err_set(r->err, RILL_MALFORMED,
                        t->n ? "no token has the number 0" : "there are no tokens");
@@ -237,12 +237,12 @@ static rill_status places_fill(struct reading *r)
 }
 
 rill_status tokens_from_opts(struct tokens *ret, struct arena *a, const rill_sink_opts *o,
-                             uint32_t n, rill_error *err)
+                             const char *scores, uint32_t n, rill_error *err)
 {
     struct reading r = { .tokens = ret, .arena = a, .cap = n ? n : TOKENS_MAX, .err = err };
     *ret = (struct tokens) { .spaced = o->units != RILL_UNITS_CHARS };
     if (n > TOKENS_MAX)
-        return err_set(err, RILL_LIMIT, "an output of %u columns; tokens are at most %d", n,
+        return err_set(err, RILL_LIMIT, "%.160s: %u columns; tokens are at most %d", scores, n,
                        TOKENS_MAX);
     if (!o->tokens && !o->words)
         return err_set(err, RILL_INVALID,
@@ -251,7 +251,7 @@ rill_status tokens_from_opts(struct tokens *ret, struct arena *a, const rill_sin
     if (!ret->list)
         return err_set(err, RILL_NOMEM, "out of memory");
     TRY(o->tokens ? file_read(&r, o->tokens) : words_read(&r, o->words, n));
-    TRY(names_check(&r, n));
+    TRY(names_check(&r, scores, n));
     rill_units units = o->units;
     for (uint32_t i = 0; i < ret->n && units == RILL_UNITS_AUTO; i++)
         units = is_marked(&ret->list[i]) ? RILL_UNITS_MARKS : units;

@@ -25,11 +25,11 @@ struct tokens {
     uint32_t *places, bits; /* a table of 2^bits: 1 + number of a token by its name, 0: free */
 };
 
-/* n: columns, whose names must be there; names beyond are no mistake. 0: as many as there are names
- * before the first gap.
- * MALFORMED: with the line. */
+/* scores: what gives the columns, in the words of an error. n: columns, whose names must be there;
+ * names beyond are no mistake. 0: as many as there are names before the first gap. MALFORMED: with
+ * the line. */
 rill_status tokens_from_opts(struct tokens *ret, struct arena *a, const rill_sink_opts *o,
-                             uint32_t n, rill_error *err);
+                             const char *scores, uint32_t n, rill_error *err);
 
 /* The first token of that name, or -1. */
 int64_t tokens_find(const struct tokens *t, const char *name);

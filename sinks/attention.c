@@ -235,7 +235,7 @@ static rill_status make(rill_sink *s, rill_error *err)
     if (!width)
         return err_set(err, RILL_INVALID, "%.160s: output 'logits' is not [1, tokens, vocabulary]",
                        t->nets->decoder->file);
-    TRY(recogniser_make(&t->r, s, &search, width, err));
+    TRY(recogniser_make(&t->r, s, &search, t->nets->decoder->file, width, err));
     t->r.n_hyps = 1;
     TRY(tokens_check(t, err));
     TRY(buffers_make(t, &s->arena, err));

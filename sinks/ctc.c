@@ -147,7 +147,7 @@ static rill_status make(rill_sink *s, rill_error *err)
     if (!c)
         return sink_no_memory(err);
     c->r.scores = s->opts.scores;
-    TRY(recogniser_make(&c->r, s, &search, s->port.width, err));
+    TRY(recogniser_make(&c->r, s, &search, "the output", s->port.width, err));
     return buffers_make(c, &s->arena, err);
 }
 

@@ -35,7 +35,7 @@ static rill_status make(rill_sink *s, rill_error *err)
     k->mean = arena_array(&s->arena, float, k->width);
     if (!k->recent || !k->mean)
         return sink_no_memory(err);
-    return tokens_from_opts(&k->words, &s->arena, &s->opts, k->width, err);
+    return tokens_from_opts(&k->words, &s->arena, &s->opts, "the output", k->width, err);
 }
 
 static void reset(rill_sink *s)

@@ -6,14 +6,15 @@
 #include <string.h>
 
 rill_status recogniser_make(struct recogniser *r, rill_sink *s,
-                            const struct recogniser_search *search, uint32_t width, rill_error *err)
+                            const struct recogniser_search *search, const char *scores,
+                            uint32_t width, rill_error *err)
 {
     struct arena *a = &s->arena;
     r->search = search;
     r->width = width;
     r->beam = s->opts.beam;
     r->max_tokens = s->opts.max_tokens;
-    TRY(tokens_from_opts(&r->tokens, a, &s->opts, width, err));
+    TRY(tokens_from_opts(&r->tokens, a, &s->opts, scores, width, err));
     TRY(tokens_blank(&r->tokens, s->opts.blank, &r->blank, err));
     r->hyp_tokens = arena_array(a, uint32_t, r->max_tokens);
     r->partial_tokens = arena_array(a, uint32_t, r->max_tokens);

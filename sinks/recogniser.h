@@ -40,10 +40,10 @@ struct recogniser {
     struct timed_token *timed;
 };
 
-/* From the sink's options; width: scores in a frame. */
+/* From the sink's options; width: scores in a frame, given by what an error calls `scores`. */
 rill_status recogniser_make(struct recogniser *r, rill_sink *s,
-                            const struct recogniser_search *search, uint32_t width,
-                            rill_error *err);
+                            const struct recogniser_search *search, const char *scores,
+                            uint32_t width, rill_error *err);
 
 /* For struct sink_kind. */
 void recogniser_reset(rill_sink *s);

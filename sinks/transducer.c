@@ -256,7 +256,7 @@ static rill_status make(rill_sink *s, rill_error *err)
         return err_set(err, RILL_INVALID, "max_symbols is at most %d; it is %u", SINK_SYMBOLS_MAX,
                        t->max_symbols);
     TRY(nets_make(t, s, err));
-    TRY(recogniser_make(&t->r, s, &search, t->joiner.out[0].width, err));
+    TRY(recogniser_make(&t->r, s, &search, t->joiner.file, t->joiner.out[0].width, err));
     int64_t unknown = t->n_states ? -1 : tokens_find(&t->r.tokens, "<unk>");
     t->unknown = unknown < 0 ? UINT32_MAX : (uint32_t) unknown;
     t->blank_penalty = s->opts.blank_penalty;

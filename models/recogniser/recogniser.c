@@ -88,7 +88,7 @@ static rill_status tokens_check(struct recogniser *r)
                        r->tokens_name);
     TRY(tokens_form(r, (const char *) text));
     const rill_sink_opts o = { .tokens = (const char *) text };
-    rill_status s = tokens_from_opts(&t, r->arena, &o, 0, r->err);
+    rill_status s = tokens_from_opts(&t, r->arena, &o, "the output", 0, r->err);
     return s == RILL_OK ? tokens_fit(r, &t) : err_prefix(r->err, s, "%s", r->tokens_name);
 }
 

@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     rill_sink_opts o = { .units = (rill_units) (data[0] & 3),
                          .ignore = data[0] & 4 ? "b, <x>," : NULL };
     *(data[0] & 8 ? &o.words : &o.tokens) = text;
-    rill_status s = tokens_from_opts(&t, &a, &o, data[0] & 16 ? data[0] >> 5 : 0, &err);
+    rill_status s = tokens_from_opts(&t, &a, &o, "out", data[0] & 16 ? data[0] >> 5 : 0, &err);
     if (s == RILL_OK) {
         for (uint32_t i = 0; i < t.n; i++)
             if (!t.list[i].name || strlen(t.list[i].text) > t.longest_bytes)

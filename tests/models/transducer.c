@@ -440,7 +440,7 @@ static void test_refusals(void)
     refused("tokens = tokens.txt\ndecoder = wide.onnx\njoiner = joiner.onnx\n", false,
             "from the decoder ('decoder_out'), which gives 32");
     refused(NETS, false, "neither");
-    refused(NETS "words = a,b,c\n", false, "17 columns");
+    refused(NETS "words = a,b,c\n", false, "joiner.onnx: 17 columns, of which number 3");
     refused(NETS "tokens = tokens.txt\nblank = 17\n", false, "the blank is token 17");
     refused(NETS "tokens = tokens.txt\nbeam = 65\n", true, "1 to 64");
     refused(NETS "tokens = tokens.txt\nmax_symbols = 17\n", true, "1 to 16");
@@ -466,7 +466,7 @@ static void test_missing(void)
             rill_plan *p = folder_plan(test_path("lacks", ""), &err);
             bool made = p && rill_sink_new(&s, p, 1, NULL, &err) == RILL_OK;
             /* a short list of tokens is no damaged one: columns without a name are counted */
-            const char *word = cut && i == 4 ? "17 columns"
+            const char *word = cut && i == 4 ? "joiner.onnx: 17 columns"
                 : cut && i == 0              ? "graph.nnef:"
                                              : files[i];
             CHECK(!made && strstr(err.text, word), "%s %s: %s", files[i], cut ? "cut" : "missing",

@@ -20,7 +20,8 @@ static void biased_make(struct biased *b, const char *words)
 {
     *b = (struct biased) { 0 };
     rill_sink_opts o = { .words = words };
-    CHECK(tokens_from_opts(&b->tokens, &b->arena, &o, 0, &b->err) == RILL_OK, "%s", b->err.text);
+    CHECK(tokens_from_opts(&b->tokens, &b->arena, &o, "out", 0, &b->err) == RILL_OK, "%s",
+          b->err.text);
 }
 
 /* ---- n-grams ---- */
@@ -178,7 +179,7 @@ static void many_tokens_cost_little(void)
     for (int i = 2; i < N; i++)
         at += sprintf(at, "b%d %d\n", i, i);
     rill_sink_opts o = { .tokens = names, .hotwords = text, .hotwords_score = 1 };
-    rill_status s = tokens_from_opts(&b.tokens, &b.arena, &o, N, &b.err);
+    rill_status s = tokens_from_opts(&b.tokens, &b.arena, &o, "out", N, &b.err);
     CHECK(s == RILL_OK && tokens_find(&b.tokens, "b29999") == 29999 &&
               tokens_find(&b.tokens, "b1") < 0 && tokens_find(&b.tokens, "") < 0,
           "%s", b.err.text);
@@ -209,7 +210,7 @@ static void many_phrases_cost_little(void)
     for (int i = N - 1; i > 0; i -= 2)
         line += sprintf(line, "w%dz\n", i);
     rill_sink_opts o = { .tokens = names, .hotwords = text, .hotwords_score = 1 };
-    CHECK(tokens_from_opts(&b.tokens, &b.arena, &o, N, &b.err) == RILL_OK, "%s", b.err.text);
+    CHECK(tokens_from_opts(&b.tokens, &b.arena, &o, "out", N, &b.err) == RILL_OK, "%s", b.err.text);
     clock_t began = clock();
     rill_status s = hotwords_make(&h, &b.arena, &b.tokens, &o, &b.err);
     uint32_t state = HOTWORDS_ROOT, heard = 0;
