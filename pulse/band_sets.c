@@ -50,15 +50,24 @@ bool band_inside(const struct band *b, const struct band *outer)
     return inside;
 }
 
+/* The own key of query i from that phase on, from the first key of the step in which that is. */
+static int64_t own_key(const struct rates *r, int64_t phase, int64_t i)
+{
+    return (phase % r->queries + i) * r->keys / r->queries;
+}
+
 struct key_span band_span(const struct band *b, const struct rates *r, int64_t chunk, int64_t phase)
 {
     const int64_t last = rates_keys(r, chunk) - 1;
     struct key_span y = { -BAND_ALL, -BAND_ALL };
+    if (!b->at && window_is_none(b))
+        return y;
     if (!b->at)
-        return (struct key_span) { b->left, b->right };
+        return (struct key_span) { b->left,
+                                   b->right + larger(own_key(r, phase, chunk - 1) - last, 0) };
     for (int64_t i = 0; i < chunk; i++) {
         const struct reach x = reach_at(b, phase + i);
-        const int64_t own = i * r->keys / r->queries;
+        const int64_t own = own_key(r, phase, i);
         if (x.low > x.high)
             continue;
         y.left = larger(y.left, -x.low - own);

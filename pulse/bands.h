@@ -33,6 +33,13 @@ static inline int64_t rates_keys(const struct rates *r, int64_t queries)
     return queries / r->queries * r->keys;
 }
 
+/* Keys that pass while queries are so late. The first key of a run is that of the step in which its
+ * first query lies. */
+static inline int64_t rates_late(const struct rates *r, int64_t delay)
+{
+    return (delay + r->queries - 1) / r->queries * r->keys;
+}
+
 /* What one query sees, from its own key; low > high: nothing. */
 struct reach {
     int64_t low, high;
@@ -84,8 +91,8 @@ bool band_bounded(const struct band *b);
 bool band_inside(const struct band *b, const struct band *outer);
 
 /* The keys that whole chunks of queries see which begin with that query of a chunk of the mask,
- * from `left` frames before the first to `right` behind the last; none of them: both -BAND_ALL.
- * chunk and phase are whole steps of r. */
+ * from `left` frames before the first to `right` behind the last, the first being that of the step
+ * of r in which they begin; none of them: both -BAND_ALL. chunk is whole steps of r. */
 struct key_span {
     int64_t left, right;
 };

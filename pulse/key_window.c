@@ -21,6 +21,14 @@ bool keys_of(const struct pulser *p, uint32_t w, int64_t first, struct keys *ret
     return true;
 }
 
+int64_t keys_late(const struct pulser *p, uint32_t w, int64_t first)
+{
+    struct keys k;
+    if (!keys_of(p, w, first, &k))
+        return 0;
+    return k.given.is ? k.given.inner.sf.delay - k.given.before : k.flow.sf.delay;
+}
+
 rill_status keys_resolve(struct pulser *p, const struct node *n, struct keys *k, int64_t in_time)
 {
     struct flow f = k->flow;

@@ -18,6 +18,9 @@ struct keys {
  * beside the window. */
 bool keys_of(const struct pulser *p, uint32_t w, int64_t first, struct keys *ret);
 
+/* Their delay before that; 0 of what does not stream. */
+int64_t keys_late(const struct pulser *p, uint32_t w, int64_t first);
+
 /* Late enough that it is known which of them lie in the sequence. Those that come as they are by
  * in_time are taken so: the others are copied into their window anew in each run. */
 rill_status keys_resolve(struct pulser *p, const struct node *n, struct keys *k, int64_t in_time);

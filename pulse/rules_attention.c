@@ -133,10 +133,10 @@ static rill_status scores_like(struct pulser *p, const struct node *n, const str
     return s->any ? RILL_OK : stuck_refuse(p, n);
 }
 
-/* Queries that pass until so many keys have come. */
+/* The fewest queries that pass until so many keys have come. */
 static int64_t queries_for(const struct scores *s, int64_t keys)
 {
-    return (keys + s->rates.keys - 1) / s->rates.keys * s->rates.queries;
+    return keys <= 0 ? 0 : (keys - 1) / s->rates.keys * s->rates.queries + 1;
 }
 
 /* ---- how late they are ---- */
@@ -169,7 +169,7 @@ static int64_t right_of(const struct stream_fact *s)
 static struct first_window window_of(const struct scores *s)
 {
     return (struct first_window) { s->first, s->left + s->keys + s->right, s->keys,
-                                   rates_keys(&s->rates, s->delay) + s->left };
+                                   rates_late(&s->rates, s->delay) + s->left };
 }
 
 #define NO_KEYS INT64_MIN
@@ -189,10 +189,10 @@ static int64_t wait_least(const struct scores *s, const struct wait *of, int64_t
  * most, so that the search ends there. */
 static void delay_find(const struct band *b, const struct wait *of, struct scores *s)
 {
-    s->delay = round_up(larger(of->queries, queries_for(s, larger(of->keys, 0))), s->rates.queries);
+    s->delay = larger(of->queries, queries_for(s, of->keys));
     window_set(b, s);
     while (s->delay < wait_least(s, of, of->keys)) {
-        s->delay += s->rates.queries;
+        s->delay++;
         window_set(b, s);
     }
 }
@@ -201,11 +201,12 @@ static void delay_find(const struct band *b, const struct wait *of, struct score
 static void delay_first(struct section *of, const struct wait *w, struct scores *s)
 {
     struct wait all = *w;
-    of->waits = larger(larger(w->queries, w->keys), 0);
+    of->waits[0] = larger(w->queries, queries_for(s, w->keys));
+    of->waits[1] = rates_late(&s->rates, of->waits[0]);
     if (of->more[0] > 0)
-        all.queries = larger(w->queries, of->waits + of->more[0]);
+        all.queries = larger(w->queries, of->waits[0] + of->more[0]);
     if (of->more[1] > 0)
-        all.keys = larger(w->keys, of->waits + of->more[1]);
+        all.keys = larger(w->keys, of->waits[1] + of->more[1]);
     delay_find(&of->band, &all, s);
     of->delay = s->delay;
 }
@@ -221,7 +222,7 @@ static void delay_set(struct section *of, const struct wait *w, struct scores *s
     }
     window_set(&of->band, s);
     const int64_t least = wait_least(s, w, w->keys);
-    if (of->delay >= 0 && of->delay < least && s->rates.queries == s->rates.keys)
+    if (of->delay >= 0 && of->delay < least)
         section_waits(of, w->queries, w->keys == NO_KEYS ? -1 : w->keys);
     if (s->delay < least)
         s->delay += round_up(least - s->delay, s->pulse);
@@ -314,11 +315,11 @@ static rill_status operand_emit(struct pulser *p, const struct node *n, const st
 
 /* ---- keys outside the sequence ---- */
 
-/* Keys that pass while the scores are late, which are so by whole steps of both rates. */
+/* Keys that pass while the scores are late. */
 static int64_t key_delay(const struct stream_fact *s)
 {
     const int64_t both = gcd(s->pulse, s->key_pulse);
-    return s->delay / (s->pulse / both) * (s->key_pulse / both);
+    return rates_late(&(struct rates) { s->pulse / both, s->key_pulse / both }, s->delay);
 }
 
 /* Which keys of the window have come and lie in the sequence. */
@@ -396,7 +397,7 @@ static bool shows_within(const struct pulser *p, uint32_t w, const struct band *
 {
     const struct rates r = rates_of(p, w, s->axis, s->key_axis);
     const int64_t phase = (s->chunk - s->delay % s->chunk) % s->chunk;
-    if (s->chunk % b->chunk || b->ragged || phase % r.queries)
+    if (s->chunk % b->chunk || b->ragged)
         return false;
     const struct key_span at = band_span(b, &r, s->chunk, phase);
     return at.left <= s->left &&
@@ -671,7 +672,7 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
     if (!v.given.is) /* a weight of 0 does not hide what is not a number */
         TRY(flow_mask(p, n, &v.flow, NULL, true, true));
     late = round_up(v.delay + right - key_delay(&s), s.key_pulse) / s.key_pulse;
-    if (late > 0 && section_of(p, n->in[i]) && s.pulse == s.key_pulse)
+    if (late > 0 && section_of(p, n->in[i]))
         section_waits(section_of(p, n->in[i]), -1, v.delay);
     if (late > 0)
         TRY(flow_delay(p, n->name, w, late * s.pulse));
@@ -722,7 +723,8 @@ static rill_status places_flow(struct pulser *p, const struct node *n, unsigned 
     s.like = f.sf;
     s.pulse = f.sf.pulse;
     s.keys = rates_keys(&s.rates, s.pulse);
-    delay_find(&b, &(struct wait) { .keys = f.sf.delay, .scores = -1 }, &s);
+    const int64_t values = n->n_in == 2 ? keys_late(p, n->in[1 - i], b.first) : 0;
+    delay_find(&b, &(struct wait) { .keys = larger(f.sf.delay, values), .scores = -1 }, &s);
     const struct operand o = { .part = PART_PLACES, .w = w, .query = query, .key = key };
     TRY(operand_emit(p, n, &o, &s, &ret->wire));
     ret->sf = scores_fact(&s, query, key);

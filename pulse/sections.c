@@ -526,8 +526,8 @@ void section_waits(struct section *s, int64_t queries, int64_t keys)
 {
     const int64_t of[2] = { queries, keys };
     for (int i = 0; i < 2; i++)
-        if (of[i] - s->waits > s->more[i]) {
-            s->more[i] = of[i] - s->waits;
+        if (of[i] - s->waits[i] > s->more[i]) {
+            s->more[i] = of[i] - s->waits[i];
             s->news = true;
         }
 }

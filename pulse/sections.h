@@ -14,7 +14,8 @@ struct section {
     const struct node *blind; /* it may see all frames where a query sees none; NULL: none does */
     const struct node *stuck; /* what cannot be in a section; NULL: nothing */
     int64_t delay;            /* of the first of its scores in this walk; -1: none is made yet */
-    int64_t waits;            /* what those wait for: the delay of the latest that comes in */
+    int64_t waits[2];         /* what those wait for: the delay of the latest that comes in, as of
+                                 queries and as of keys */
     int64_t more[2]; /* by how much queries and keys of all its scores and sums are later than that,
                         as the walks before have found */
     bool news;       /* this walk found more of it */

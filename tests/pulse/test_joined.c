@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention under masks of chunks joined with bands, and over a cache that is joined to its keys: a
- * stream is the whole run, and as late as the frames that each query sees make it. */
+/* Attention under masks of chunks joined with bands, over a cache that is joined to its keys, and
+ * over means of segments: a stream is the whole run, and as late as the frames that each query sees
+ * make it. */
 #include "engine/rewrite/declutter/passes.h"
 #include "engine/rewrite/pass.h"
 #include "tests/pulse/oracle.h"
@@ -194,6 +195,78 @@ static void test_caches(void)
                     cache_test(&(struct cache) { frames, left, right, of });
 }
 
+/* ---- keys that are means of segments ---- */
+
+/* Query i sees the means of segments from `far` before its own to `near` before it. */
+struct segments {
+    int64_t frames, near, far;
+    int64_t look; /* frames that queries see ahead */
+};
+
+static int64_t newest_of_segments(const struct segments *t, int64_t i)
+{
+    const int64_t key = (i / t->frames - t->near + 1) * t->frames - 1;
+    return i + t->look > key ? i + t->look : key;
+}
+
+static int64_t least_of_segments(const struct segments *t, int64_t pulse)
+{
+    const int64_t first = 100 * pulse * t->frames;
+    int64_t d = 0;
+    for (int64_t i = first; i < first + pulse * t->frames; i++)
+        while ((i + d) / pulse < newest_of_segments(t, i) / pulse)
+            d++;
+    return d;
+}
+
+static void segmented(struct gb *b, const void *ctx)
+{
+    const struct segments *t = ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    const char *const means =
+        gb_printf(b, "kernel_shape=%d strides=%d", (int) t->frames, (int) t->frames);
+    const uint32_t c = GB(b, "AveragePool", means, gb_transpose(b, x, "0,2,1")),
+                   v = gb_transpose(b, c, "0,2,1"), zero = gb_scalar(b, 0);
+    const uint32_t d = GB(b, "Sub", "", GB(b, "Div", "", counted(b, x, 1), gb_int(b, t->frames)),
+                          counted(b, v, 0));
+    const uint32_t s = GB(b, "MatMul", "", ahead(b, x, t->look), c),
+                   m = GB(b, "Where", "", between(b, d, t->near, t->far), s,
+                          gb_scalar(b, -INFINITY));
+    const uint32_t w = GB(b, "Softmax", "axis=-1", m);
+    gb_output(b, GB(b, "MatMul", "", GB(b, "Where", "", GB(b, "IsNaN", "", w), zero, w), v));
+}
+
+static void segments_test(const struct segments *t)
+{
+    static const int64_t lengths[] = { 1, 3, 4, 9, 30, -1 };
+    char name[80];
+    snprintf(name, sizeof name, "segments of %d, from %d to %d before, look %d", (int) t->frames,
+             (int) t->far, (int) t->near, (int) t->look);
+    for (int64_t k = 1; k <= 3; k++) {
+        const int64_t pulse = k * t->frames, pulses[] = { pulse, -1 };
+        struct oracle o = { .seed = 1 };
+        const bool opens = oracle_open(&o, segmented, t, NULL) == LAW_HOLDS &&
+            oracle_pulse(&o, pulse) == LAW_HOLDS;
+        oracle_check(opens, "%s: %s", name, o.err.text);
+        const int64_t late = opens ? o.plan->pgraph.outputs[0].delay : 0,
+                      least = least_of_segments(t, pulse);
+        oracle_check(late == least, "%s: %lld late at pulse %lld, not %lld", name, (long long) late,
+                     (long long) pulse, (long long) least);
+        if (opens)
+            oracle_laws(&o, name, pulses, lengths);
+        oracle_close(&o);
+    }
+}
+
+/* Queries begin anywhere in a segment. */
+static void test_segments(void)
+{
+    for (int64_t frames = 2; frames <= 5; frames++)
+        for (int64_t near = -1; near <= 2; near++)
+            for (int64_t look = 0; look <= frames + 1; look++)
+                segments_test(&(struct segments) { frames, near, near + 1, look });
+}
+
 /* ---- scores that wait for what is added to them ---- */
 
 /* A number of each query that looks two frames further ahead than queries and keys do. */
@@ -272,6 +345,7 @@ int main(void)
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         joint_test(&list[i]);
     test_caches();
+    test_segments();
     test_late_bias();
     test_learned_key();
     return oracle_end();
