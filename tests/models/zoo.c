@@ -42,6 +42,7 @@ static const struct net nets[] = {
     { "moonshine", 1, 3, { 27, 50 }, { "y" }, 0, 0 },
     { "codec", 4, 0, { 64, 160 }, { "y" }, 0, 0 },
     { "dualpath_scan", 1, 0, { 9, 30 }, { "out" }, 156, 104 },
+    { "dualpath_loops", 1, 0, { 9, 30 }, { "out" }, 9, 0 },
     { "demucs", 8, 16, { 203, 518 }, { "out" }, 0, 0 },
     { "convtasnet", 8, 8, { 160, 417 }, { "out" }, 0, 0 },
     { "bcresnet", 1, 7, { 21, 50 }, { "out" }, 0, 0 },

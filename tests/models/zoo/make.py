@@ -3,7 +3,6 @@
 
     python3 make.py export [NAME..]      writes NAME/model.onnx (Debian's python3-torch, or PyPI's newest)
     python3 make.py scans                writes dualpath_scan/model.onnx (onnx)
-    python3 make.py papers [NAME..]      writes those of papers.py (onnx)
     python3 make.py slim   [NAME..]      gives its tensors short names (onnx)
     python3 make.py real FILE OUT        writes OUT: gtcrn with the weights of FILE, the published step form (onnx)
     python3 make.py refs   [NAME..]      writes NAME/LENGTH.OUTPUT.f32 (onnxruntime 1.24)
@@ -14,16 +13,15 @@ import os
 import sys
 
 import attention_nets
+import paper_nets
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BY_DYNAMO = ("ulunas", *attention_nets.BY_DYNAMO)       # the rest by the exporter that traces
+BY_DYNAMO = ("ulunas", *attention_nets.BY_DYNAMO, *paper_nets.BY_DYNAMO)       # the rest by the exporter that traces
 LENGTHS = {
     "wavenet": [220, 301], "tdnn_lstm": [40, 121], "gtcrn": [17, 40], "dualpath": [11, 32], "dfn3": [16, 37],
     "ulunas": [15, 38], "dpdfnet2": [14, 33],
     "conformer": [60, 133], "dualpath_scan": [9, 30],
-    "demucs": [203, 518], "convtasnet": [160, 417], "bcresnet": [21, 50], "marblenet": [40, 121], "hifigan": [14, 33],
-    "pyannet": [1300, 2911], "fullsubnet": [15, 36],
-    **attention_nets.LENGTHS,
+    **attention_nets.LENGTHS, **paper_nets.LENGTHS,
 }
 
 
@@ -541,7 +539,7 @@ def build():
         "ulunas": (Ulunas, [("spec", [1, 65, "S", 2])], ["out"]),
         "dpdfnet2": (Dpdfnet2, [("spec", [1, "S", 49, 2])], ["out"]),
         "conformer": (Conformer, [("x", [1, "S", 40])], ["logits"]),
-        **attention_nets.build(),
+        **attention_nets.build(), **paper_nets.build(),
     }
 
 
@@ -549,7 +547,7 @@ def randomised(net):
     """Norms and slopes as after training: each differs, and folding them shows."""
     import torch
     for m in net.modules():
-        if isinstance(m, torch.nn.BatchNorm2d):
+        if isinstance(m, (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d)):
             m.running_mean.uniform_(-0.2, 0.2)
             m.running_var.uniform_(0.5, 1.5)
             m.weight.data.uniform_(0.7, 1.3)
@@ -567,6 +565,8 @@ def export_one(name, path, by_dynamo):
     make, inputs, outputs = build()[name]
     torch.manual_seed(20261121)
     net = randomised(make())
+    if name in paper_nets.LENGTHS:
+        paper_nets.louden(net)
     example = tuple(torch.rand([d if d != "S" else LENGTHS[name][1] for d in shape]) for _, shape in inputs)
     axes = {n: {shape.index("S"): "S"} for n, shape in inputs}
     names_of = {"input_names": [n for n, _ in inputs], "output_names": outputs}
@@ -597,38 +597,41 @@ def scans(_):
     onnx.save(model, os.path.join(folder, "model.onnx"))
 
 
-def papers(names):
-    import onnx
-    import papers as nets
-    for name in names or nets.NETS:
-        folder = os.path.join(HERE, name)
-        os.makedirs(folder, exist_ok=True)
-        onnx.save(nets.model(name), os.path.join(folder, "model.onnx"))
+def graphs_of(graph):
+    yield graph
+    for attribute in (a for n in graph.node for a in n.attribute if a.HasField("g")):
+        yield from graphs_of(attribute.g)
+
+
+def names_shorten(graph):
+    short = {v.name: v.name for v in list(graph.input) + list(graph.output)}
+    short[""] = ""
+    for node in graph.node:
+        for side in (node.input, node.output):
+            for i, tensor in enumerate(side):
+                side[i] = short.setdefault(tensor, f"t{len(short)}")
+    for tensor in graph.initializer:
+        tensor.name = short.setdefault(tensor.name, f"t{len(short)}")
 
 
 def slim(names):
+    """Without what tells where a node is from; names of tensors are short where no body sees them."""
     import onnx
     for name in LENGTHS:
         path = os.path.join(HERE, name, "model.onnx")
         if (names and name not in names) or not os.path.exists(path):
             continue
         model = onnx.load(path)
-        graph = model.graph
-        if any(a.HasField("g") for n in graph.node for a in n.attribute):   # bodies see its names
-            continue
-        short = {v.name: v.name for v in list(graph.input) + list(graph.output)}
-        short[""] = ""
-        for node in graph.node:
-            node.doc_string = ""
-            for side in (node.input, node.output):
-                for i, tensor in enumerate(side):
-                    side[i] = short.setdefault(tensor, f"t{len(short)}")
-            del node.metadata_props[:]
-        for tensor in graph.initializer:
-            tensor.name = short.setdefault(tensor.name, f"t{len(short)}")
-        for of in (model, graph, *graph.input, *graph.output, *graph.initializer):
-            del of.metadata_props[:]
-        del graph.value_info[:]
+        graphs = list(graphs_of(model.graph))
+        for graph in graphs:
+            for of in (model, graph, *graph.node, *graph.input, *graph.output, *graph.initializer):
+                of.doc_string = ""
+                del of.metadata_props[:]
+            del graph.value_info[:]
+            for node in graph.node if name in paper_nets.LENGTHS else ():
+                node.name = ""
+        if len(graphs) == 1:
+            names_shorten(model.graph)
         onnx.checker.check_model(model)
         onnx.save(model, path)
         print(f"{name}: {os.path.getsize(path)} bytes")
@@ -694,4 +697,4 @@ def refs(names):
 
 
 if __name__ == "__main__":
-    {"export": export, "scans": scans, "papers": papers, "slim": slim, "real": real, "refs": refs}[sys.argv[1]](sys.argv[2:])
+    {"export": export, "scans": scans, "slim": slim, "real": real, "refs": refs}[sys.argv[1]](sys.argv[2:])
