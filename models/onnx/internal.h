@@ -149,6 +149,7 @@ struct sequence {
     uint32_t stack; /* of STACK: the elements along an axis */
     int64_t axis;
     bool keep;     /* each has that axis, too */
+    bool same;     /* of STACK: the stack is one element, and each of as many as there are frames */
     unsigned port; /* of GROWS: input of the body */
     uint32_t put;  /* what comes behind its end; WIRE_NONE: nothing so far */
     bool in_front; /* put comes in front of its first one instead */

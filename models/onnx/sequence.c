@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sequences of tensors, which are none of the engine's values: while a graph is read they stand for
  * the wires of their elements, or for one wire that has them along an axis. */
+#include "engine/ops/attrs.h"
 #include "models/onnx/internal.h"
 
 #include <inttypes.h>
@@ -51,6 +52,17 @@ static rill_status whole_in(const struct conversion *l, const struct sequence **
         return convert_fail(l, RILL_UNSUPPORTED,
                             "reads a sequence while its Loop fills it; carry what is read as a "
                             "state of the Loop");
+    return RILL_OK;
+}
+
+/* The same, where its elements are counted or joined. */
+static rill_status counted_in(const struct conversion *l, const struct sequence **ret)
+{
+    TRY(whole_in(l, ret));
+    if ((*ret)->same)
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "counts or joins parts of a number that was expanded; expand it to "
+                            "what that gives");
     return RILL_OK;
 }
 
@@ -212,6 +224,8 @@ rill_status up_sequence_at(struct conversion *l)
         if (known)
             return emit_output(&e, 0, q->element[at]);
     }
+    if (q->same)
+        return convert_finish(l, q->stack);
     uint32_t place = q->keep ? emit(&e, "Reshape", l->in[1], emit_list(&e, 1)) : l->in[1];
     uint32_t in[] = { sequence_stacked(&e, q), place };
     const int64_t axis = q->kind == SEQUENCE_STACK ? q->axis : 0;
@@ -222,7 +236,7 @@ rill_status up_sequence_length(struct conversion *l)
 {
     struct emitter e = { l, RILL_OK };
     const struct sequence *q;
-    TRY(whole_in(l, &q));
+    TRY(counted_in(l, &q));
     if (q->kind == SEQUENCE_LIST)
         return emit_output(&e, 0, emit_int(&e, q->n));
     uint32_t of[] = { emit(&e, "Shape", q->stack), emit_int(&e, q->axis) };
@@ -273,23 +287,51 @@ static rill_status split_evenly(struct conversion *l, int64_t size, int64_t axis
     return split_to_list(l, sizes, axis);
 }
 
+/* Whether the sizes at input 1 are as many ones as there are frames, a constant of a computed
+ * shape. */
+static bool are_ones(const struct conversion *l)
+{
+    const struct node *n = graph_producer(l->scope->g, l->in[1]);
+    const struct tensor *t =
+        n && node_is(n, OP_CONSTANT_OF_SHAPE) ? ((const struct value_attr *) n->attr)->value : NULL;
+    return t && t->type == DTYPE_I64 && tensor_count(t) == 1 && tensor_get_i64(t, t->data, 0) == 1;
+}
+
+/* Of a number that is expanded, as torch.repeat_interleave counts repeats: a list of that number.
+ */
+static uint32_t same_number(struct emitter *e)
+{
+    const struct graph *g = e->l->scope->g;
+    const struct node *n = graph_producer(g, e->l->in[0]);
+    const struct tensor *t = n && node_is(n, OP_EXPAND) ? g->wires[n->in[0]].fact.value : NULL;
+    const bool is_one = t && t->type == DTYPE_I64 && t->rank <= 1 && tensor_count(t) == 1;
+    return is_one ? emit_list(e, tensor_get_i64(t, t->data, 0)) : WIRE_NONE;
+}
+
 rill_status up_split_to_sequence(struct conversion *l)
 {
     const int64_t axis = convert_int(l, "axis", 0);
     TRY(convert_inputs_check(l, 1, 2, 0x1));
     const struct tensor *sizes = convert_value(l, 1);
-    if (convert_has(l, 1) && (!sizes || sizes->type == DTYPE_DIM || sizes->rank > 1))
-        return convert_fail(l, RILL_UNSUPPORTED, "its sizes must be constants");
+    const bool ones = convert_has(l, 1) && !sizes && are_ones(l);
+    if (convert_has(l, 1) && !ones && (!sizes || sizes->type == DTYPE_DIM || sizes->rank > 1))
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "its sizes must be constants, or ones in a ConstantOfShape");
     if (sizes && sizes->rank == 1)
         return split_to_list(l, sizes, axis);
     const int64_t size = sizes ? tensor_get_i64(sizes, sizes->data, 0) : 1;
     if (size != 1)
         return split_evenly(l, size, axis);
+    struct emitter e = { l, RILL_OK };
+    const uint32_t same = ones ? same_number(&e) : WIRE_NONE;
+    TRY(e.status);
     return result_set(l,
                       &(struct sequence) { .kind = SEQUENCE_STACK,
-                                           .stack = l->in[0],
+                                           .stack = same != WIRE_NONE ? same : l->in[0],
                                            .axis = axis,
-                                           .keep = sizes || convert_int(l, "keepdims", 1) });
+                                           .keep =
+                                               convert_has(l, 1) || convert_int(l, "keepdims", 1),
+                                           .same = same != WIRE_NONE });
 }
 
 /* ---- ConcatFromSequence ---- */
@@ -347,7 +389,7 @@ rill_status up_concat_from_sequence(struct conversion *l)
     const struct sequence *q;
     const struct attr *a = convert_attr(l, "axis");
     const bool fresh = convert_int(l, "new_axis", 0) != 0;
-    TRY(whole_in(l, &q));
+    TRY(counted_in(l, &q));
     if (!a)
         return convert_fail(l, RILL_MALFORMED, "attribute 'axis' is missing");
     if (q->kind == SEQUENCE_STACK)

@@ -245,6 +245,7 @@ static const struct {
     { "sequence_front", LOOP, NULL },
     { "sequence_joined", LOOP, NULL },
     { "sequence_loop", LOOP, NULL },
+    { "sequence_repeats", LOOP, NULL },
     { "id_loop_over_frames", LOOP, NULL },
     { "zoo/dpdfnet2", LOOP, NULL },
     { "loop_const_trip", NULL, NULL }, /* is written out as it is read */

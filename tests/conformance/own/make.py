@@ -1345,6 +1345,23 @@ def sequence_front():
     c.save()
 
 
+def sequence_repeats():
+    """repeat_interleave of a stream as PyTorch 1.13 and 2.0 write it: frames, and their numbers of repeats, in lists of ones."""
+    c = Case("sequence_repeats", 15)
+    x = c.numbers("x", [1, 3, "S"], 1, 3, 7)
+    many = c.op("Expand", c.const(2), c.op("Unsqueeze", c.op("Gather", c.op("Shape", x), c.const(2), axis=0), c.const([0])))
+    ones = c.op("ConstantOfShape", c.op("Shape", many), value=helper.make_tensor("one", T.INT64, [1], [1]))
+    counts, frames = c.op("SplitToSequence", many, ones, axis=0), c.op("SplitToSequence", x, ones, axis=2)
+
+    def step(body, frame, state):
+        sizes = body.op("Concat", c.const([1, 3, 1]), body.op("SequenceAt", counts, "i"), axis=0)
+        wide = body.op("Expand", body.op("Unsqueeze", frame, c.const([3])), sizes)
+        return body.op("Reshape", wide, c.const([0, 3, -1])), body.op("Identity", state)
+    outs, _ = frames_loop(c, frames, c.const(0, "f4"), step)
+    c.output(c.op("ConcatFromSequence", outs, axis=2))
+    c.save()
+
+
 def sequence_joined():
     """Lists of a loop in every way they are read."""
     c = Case("sequence_joined", 17)
@@ -1973,7 +1990,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, ports_again, ports_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_prompt, vendor_part, vendor_masks, vendor_packs, vendor_fused, vendor_contrib, vendor_last_conv, scatter_cache, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
-         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, sequence_front, float8, float8_axes, constant_sparse, grid_sample, col2im, col2im_late, col2im_computed, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, loop_sliced, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, batch_open, sizes_declared, resize_10, resize_aspect, vendor_bias, pool_10("pool_18", 18), pool_10("pool_19", 19),
+         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, sequence_front, sequence_repeats, float8, float8_axes, constant_sparse, grid_sample, col2im, col2im_late, col2im_computed, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, loop_sliced, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, batch_open, sizes_declared, resize_10, resize_aspect, vendor_bias, pool_10("pool_18", 18), pool_10("pool_19", 19),
          functions_nested, functions_opsets, functions_bodies, denormals]
 
 if __name__ == "__main__":
