@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Nets of the zoo by that exporter of PyTorch which did not write the file that is here: ONNX Runtime judges the whole run, the
-law the stream at four pulses, and no output is later than its bound. exporters.py RILL FOLDER [NAME..]"""
+law the stream at four pulses, and no output is later than its bound.
+
+    exporters.py RILL FOLDER [--traced|--dynamo] [NAME..]
+
+With --traced or --dynamo each net is written by that exporter, of whatever PyTorch is here (1.13 and later); a net that it cannot write
+is named, and no failure."""
 import json, logging, os, subprocess, sys, warnings
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(os.path.dirname(HERE))]
@@ -10,6 +15,7 @@ import counted
 import make
 
 RILL, FOLDER = sys.argv[1:3]
+BY = sys.argv[3] if sys.argv[3:] and sys.argv[3].startswith("--") else None
 NETS = [name for name in make.LENGTHS if name != "dualpath_scan"]   # no exporter writes directions of Scans
 
 
@@ -37,22 +43,24 @@ def latency_test(name, path):
 
 
 def net_test(name):
-    path, by_dynamo = os.path.join(FOLDER, name + ".onnx"), name not in make.BY_DYNAMO
+    path, by_dynamo = os.path.join(FOLDER, name + ".onnx"), BY == "--dynamo" if BY else name not in make.BY_DYNAMO
+    how = f"{name}, by {'torch.export' if by_dynamo else 'tracing'} of PyTorch {torch.__version__}"
     try:
         make.export_one(name, path, by_dynamo)
     except Exception as e:      # whatever an exporter throws at a net that it does not take
-        return counted.check(False, f"{name}, by {'torch.export' if by_dynamo else 'tracing'}: {str(e)[:600]}")
+        print(f"{how}: not written: {str(e).strip()[:600]}", flush=True)
+        return BY or counted.check(False, how)
     for length in make.LENGTHS[name]:
         whole_run_test(name, path, length)
     latency_test(name, path)
     wrong = rill("check", "--length", ",".join(map(str, make.LENGTHS[name])), path)[1]
     counted.check(not wrong, f"{name}: {wrong}")
-    print(f"{name}, by {'torch.export' if by_dynamo else 'tracing'}: {os.path.getsize(path)} bytes", flush=True)
+    print(f"{how}: {os.path.getsize(path)} bytes", flush=True)
 
 
 torch.set_num_threads(1)
 warnings.filterwarnings("ignore")
-logging.disable(logging.WARNING)
-for net in sys.argv[3:] or NETS:
+logging.disable(logging.CRITICAL)
+for net in sys.argv[4 if BY else 3:] or NETS:
     net_test(net)
 counted.finish()
