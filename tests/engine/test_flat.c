@@ -334,8 +334,57 @@ static void turn_try(int how)
     build_drop(&b);
 }
 
+/* state' = x, and parts of the state each of which writes where another one is read, the last
+ * through a view that somebody else wants. Read in the right order they are written where the state
+ * lies. */
+static void chain_try(void)
+{
+    struct build b;
+    struct graph moved, pruned;
+    struct plan *p = NULL;
+    build_init(&b);
+    struct pool pool = { .b = &b };
+    struct fact f = vec(&b, 12), two = vec(&b, 2);
+    uint32_t x = graph_add_input(&b.g, "x", &two), s = graph_add_wire(&b.g, "s", &f);
+    pool_add(&pool, s, 12);
+    uint32_t first = part(&pool, 0, 0, 3);
+    graph_add_output(&b.g, op_add(&pool, "Neg", &first, 1, 3));
+    uint32_t list[] = { part(&pool, 0, 2, 2), x, part(&pool, 0, 7, 5), first };
+    uint32_t next = op_add(&pool, "Concat", list, 4, 12);
+    graph_add_state(&b.g, "s", s, next, NULL);
+    graph_add_output(&b.g, next);
+    bool ok = graph_settle(&moved, &b.g, NULL, &b.err) == RILL_OK &&
+        graph_pruned(&pruned, &moved, &b.err) == RILL_OK &&
+        plan_from_sgraph(&p, &(struct sgraph) { pruned }, NULL, &b.err) == RILL_OK;
+    check(ok, b.err.text, 0);
+    if (ok) {
+        unsigned char *mem = aligned_alloc(64, (p->mem_bytes + 127) / 64 * 64);
+        float want[12] = { 0 };
+        check(p->n_steps == 2, "the state is written where it lies, by one of two steps",
+              p->n_steps);
+        plan_reset(p, mem);
+        for (int run = 1; run < RUNS; run++) {
+            const float in[2] = { (float) run, (float) -run };
+            float was[12];
+            memcpy(was, want, sizeof was);
+            memcpy(want, was + 2, 2 * sizeof *was);
+            memcpy(want + 2, in, sizeof in);
+            memcpy(want + 4, was + 7, 5 * sizeof *was);
+            memcpy(want + 9, was, 3 * sizeof *was);
+            memcpy(mem + p->inputs[0].at.offset, in, sizeof in);
+            plan_run(p, mem);
+            check(!memcmp(place_read(p->outputs[1].at, mem), want, sizeof want), "a chain of parts",
+                  (uint32_t) run);
+        }
+        free(mem);
+    }
+    plan_free(p);
+    build_drop(&b);
+}
+
 int main(void)
 {
+    chain_try();
     for (int how = 0; how < 3; how++)
         turn_try(how);
     for (uint32_t s = 1; s <= GRAPHS; s++)

@@ -2,7 +2,7 @@
 /* What moves elements is run once on names of elements in their stead: what comes out says where
  * each element of a tensor comes from, through however many ops. */
 #include "engine/ops/attrs.h"
-#include "engine/rewrite/settle/pieces.h"
+#include "engine/rewrite/settle/copies.h"
 #include "engine/rewrite/settle/passes.h"
 #include "engine/typing/interp.h"
 
@@ -12,6 +12,7 @@
 #define NAME_STRIDE 4294967296.0 /* a name is (wire + 1) * 2^32 + element, exact in f64 */
 /* A movement of more pieces than this and a sixteenth of its elements is none. */
 #define PIECES_MIN 64
+#define ORDER_MAX 64 /* pieces of a patch that are put in order */
 
 /* clang-format off */
 static const enum op_id movers[] = {
@@ -194,7 +195,26 @@ static int32_t movement_input(struct movement *v, uint32_t w)
     return (int32_t) v->n_inputs++;
 }
 
-static rill_status movement_read(struct copies *m, struct movement *v)
+/* The source of an element, by its name; 0: zero. */
+static uint64_t name_source(double name)
+{
+    return (uint64_t) (name / NAME_STRIDE);
+}
+
+/* What an element is called: of a wire that holds it as the state does, by the state. */
+static double name_within(const struct copies *m, double name, uint32_t state)
+{
+    const uint64_t source = name_source(name);
+    const struct tensor *own = source && source <= m->g->n_wires ? m->own[source - 1] : NULL;
+    if (state == WIRE_NONE || !own)
+        return name;
+    const double inner =
+        ((const double *) own->data)[(size_t) (name - (double) source * NAME_STRIDE)];
+    return name_source(inner) == state + 1 ? inner : name;
+}
+
+/* state: WIRE_NONE, or what elements are read from where it holds them, too. */
+static rill_status movement_read(struct copies *m, struct movement *v, uint32_t state)
 {
     const struct tensor *names = m->own[v->wire];
     v->n = (size_t) tensor_count(names);
@@ -203,8 +223,8 @@ static rill_status movement_read(struct copies *m, struct movement *v)
     if (!v->o || !v->input)
         return no_memory(m);
     for (size_t i = 0; i < v->n; i++) {
-        double name = ((const double *) names->data)[i];
-        uint64_t source = (uint64_t) (name / NAME_STRIDE);
+        double name = name_within(m, ((const double *) names->data)[i], state);
+        uint64_t source = name_source(name);
         uint32_t w = (uint32_t) source - 1;
         if (source == 0)
             TRY(zero_wire(m, &w));
@@ -255,10 +275,53 @@ static bool pieces_keep(const struct copies *m, const struct piece *p, uint32_t 
     return kept;
 }
 
+static void span_of(const struct piece *p, int64_t first, const int64_t *stride, int64_t ret[2])
+{
+    ret[0] = ret[1] = first;
+    for (int i = 0; i < PIECE_AXES; i++)
+        ret[stride[i] > 0] += (p->n[i] - 1) * stride[i];
+}
+
+/* Whether a writes where b reads, or between that. */
+static bool writes_over(const struct piece *a, const struct piece *b)
+{
+    int64_t to[2], from[2];
+    span_of(a, a->to, a->to_stride, to);
+    span_of(b, b->from, b->from_stride, from);
+    return to[0] <= from[1] && from[0] <= to[1];
+}
+
+/* The first piece that writes over nothing which the others read; 0: each does. */
+static uint32_t free_piece(const struct piece *p, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t j = 0;
+        while (j < n && (j == k || !writes_over(&p[k], &p[j])))
+            j++;
+        if (j == n)
+            return k;
+    }
+    return 0;
+}
+
+/* Pieces within the base: each is read before others write over it, where that can be. */
+static void order_find(struct piece *p, uint32_t n)
+{
+    for (; n > 1 && n <= ORDER_MAX; p++, n--) {
+        const uint32_t k = free_piece(p, n);
+        const struct piece own = p[k];
+        memmove(p + 1, p, k * sizeof *p);
+        *p = own;
+    }
+}
+
 /* What shifts the base reads it before other inputs are written over it; else in the order that was
  * found. */
 static void base_first(struct piece *p, uint32_t n, int32_t base)
 {
+    uint32_t within = 0;
+    for (uint32_t i = 0; i < n; i++)
+        within += p[i].input == base;
     for (uint32_t i = 0, at = 0; i < n; i++) {
         struct piece own = p[i];
         if (own.input != base)
@@ -266,6 +329,7 @@ static void base_first(struct piece *p, uint32_t n, int32_t base)
         memmove(p + at + 1, p + at, (i - at) * sizeof *p);
         p[at++] = own;
     }
+    order_find(p, within);
 }
 
 static rill_status patch_make(struct copies *m, struct movement *v, struct strided_copy_attr *a)
@@ -329,6 +393,36 @@ static bool node_is_made(const struct copies *m, const struct node *n)
     return false;
 }
 
+static rill_status movement_find(struct copies *m, struct movement *v, uint32_t state,
+                                 struct piece **ret, uint32_t *ret_n)
+{
+    TRY(movement_read(m, v, state));
+    *ret = pieces_from_origins(&m->work, v->o, v->n, ret_n);
+    return *ret ? RILL_OK : no_memory(m);
+}
+
+/* The next value of a state takes from the state itself what views and copies of it hold: it may be
+ * written where the state lies only if nothing else that it reads lies there. */
+static rill_status movement_within(struct copies *m, struct movement *v, struct piece **p,
+                                   uint32_t *n)
+{
+    for (uint32_t i = 0; i < m->g->n_states; i++) {
+        struct movement own = { .wire = v->wire };
+        struct piece *pieces;
+        uint32_t count;
+        if (m->g->states[i].out != v->wire)
+            continue;
+        TRY(movement_find(m, &own, m->g->states[i].in, &pieces, &count));
+        if (count > *n + COPY_PIECES_MORE)
+            return RILL_OK;
+        *v = own;
+        *p = pieces;
+        *n = count;
+        return RILL_OK;
+    }
+    return RILL_OK;
+}
+
 /* A mover's output: as one StridedCopy from its sources, or by the node itself where that would be
  * in too many pieces. */
 static rill_status wire_emit(struct copies *m, uint32_t w)
@@ -337,10 +431,9 @@ static rill_status wire_emit(struct copies *m, uint32_t w)
     if (m->made[w] || from == WIRE_NONE || !m->mover[from])
         return RILL_OK;
     struct movement v = { .wire = w };
-    TRY(movement_read(m, &v));
-    struct piece *p = pieces_from_origins(&m->work, v.o, v.n, &n);
-    if (!p)
-        return no_memory(m);
+    struct piece *p;
+    TRY(movement_find(m, &v, WIRE_NONE, &p, &n));
+    TRY(movement_within(m, &v, &p, &n));
     if (n > PIECES_MIN + v.n / 16 && !node_is_made(m, &m->g->nodes[from]))
         return node_emit(m, &m->g->nodes[from]);
     for (uint32_t i = 0; i < v.n_inputs; i++)
