@@ -50,6 +50,7 @@ static const struct net nets[] = {
     { "hifigan", 2, 86, { 14, 33 }, { "out" }, 0, 0 },
     { "pyannet", 270, 2, { 1300, 2911 }, { "out" }, 0, 0 },
     { "fullsubnet", 1, 0, { 15, 36 }, { "out" }, 0, 0 },
+    { "zipformer2", 32, 8, { 269, 370 }, { "encoder_out" }, 1, 1 },
 };
 
 static const char *net_path(const struct net *n, const char *file)
@@ -168,8 +169,8 @@ static void net_test(const struct net *n)
     rill_error err = { .text = "" };
     const rill_plan_opts opts = { .struct_bytes = sizeof opts,
                                   .pulse_frames = (uint32_t) n->pulse };
-    CHECK(rill_model_open(&m, net_path(n, "model.onnx"), &err) == RILL_OK, "%s: %s", n->name,
-          err.text);
+    const char *file = strcmp(n->name, "zipformer2") ? "model.onnx" : "graph.nnef"; /* a step */
+    CHECK(rill_model_open(&m, net_path(n, file), &err) == RILL_OK, "%s: %s", n->name, err.text);
     if (!m)
         return;
     symbols_test(n, m);

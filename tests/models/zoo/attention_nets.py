@@ -70,7 +70,7 @@ def build():
             near = self.shift(torch.matmul(q + self.place, p.transpose(-2, -1)))
             scores = torch.matmul(q + self.content, k.transpose(-2, -1))
             scores = (scores + near[:, :, :, :scores.size(-1)]) / math.sqrt(q.size(-1))
-            hidden = seen.logical_not()[None, None]
+            hidden = (~seen)[None, None]
             weights = torch.softmax(scores.masked_fill(hidden, self.low), dim=-1).masked_fill(hidden, 0.0)
             return x + self.out(merged(torch.matmul(weights, v)))
 
@@ -137,7 +137,7 @@ def build():
             rows = torch.arange(frames - 1, -1, -1).repeat(self.heads).unsqueeze(-1)
             near = torch.gather(near, 1, rows + torch.arange(frames)).view(1, self.heads, frames, frames)
             apart = chunks(frames, 4)
-            hidden = ((apart >= 0) & (apart <= 2)).logical_not()
+            hidden = ~((apart >= 0) & (apart <= 2))
             weights = (torch.matmul(q, k.transpose(2, 3)) + near).masked_fill(hidden, -1000.0).softmax(dim=-1)
             x = x + self.out(torch.tanh(merged(torch.matmul(weights, heads_of(self.v(x), self.heads)))))
             return x + merged(torch.matmul(weights, heads_of(self.w(x), self.heads)))
@@ -157,7 +157,7 @@ def build():
             for a, f in zip(self.attend, self.feed):
                 q, k, v = F.linear(x, a.in_proj_weight, a.in_proj_bias).chunk(3, dim=-1)
                 q, k, v = [heads_of(y, 2) for y in (q, k, v)]
-                low = torch.zeros(frames, frames).masked_fill(seen.logical_not(), -1e8)
+                low = torch.zeros(frames, frames).masked_fill(~seen, -1e8)
                 weights = torch.softmax(torch.matmul(q, k.transpose(2, 3)) * 0.35 + low, dim=-1)
                 x = f(x + a.out_proj(merged(torch.matmul(weights, v))))
             return x

@@ -16,7 +16,7 @@ import attention_nets
 import paper_nets
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BY_DYNAMO = ("ulunas", *attention_nets.BY_DYNAMO, *paper_nets.BY_DYNAMO)       # the rest by the exporter that traces
+BY_DYNAMO = ("ulunas", "zipformer2", *attention_nets.BY_DYNAMO, *paper_nets.BY_DYNAMO)       # the rest by the exporter that traces
 LENGTHS = {
     "wavenet": [220, 301], "tdnn_lstm": [40, 121], "gtcrn": [17, 40], "dualpath": [11, 32], "dfn3": [16, 37],
     "ulunas": [15, 38], "dpdfnet2": [14, 33],
@@ -614,24 +614,28 @@ def names_shorten(graph):
         tensor.name = short.setdefault(tensor.name, f"t{len(short)}")
 
 
-def slim(names):
+def nodes_slim(model, nameless):
     """Without what tells where a node is from; names of tensors are short where no body sees them."""
+    graphs = list(graphs_of(model.graph))
+    for graph in graphs:
+        for of in (model, graph, *graph.node, *graph.input, *graph.output, *graph.initializer):
+            of.doc_string = ""
+            del of.metadata_props[:]
+        del graph.value_info[:]
+        for node in graph.node if nameless else ():
+            node.name = ""
+    if len(graphs) == 1:
+        names_shorten(model.graph)
+
+
+def slim(names):
     import onnx
     for name in LENGTHS:
         path = os.path.join(HERE, name, "model.onnx")
         if (names and name not in names) or not os.path.exists(path):
             continue
         model = onnx.load(path)
-        graphs = list(graphs_of(model.graph))
-        for graph in graphs:
-            for of in (model, graph, *graph.node, *graph.input, *graph.output, *graph.initializer):
-                of.doc_string = ""
-                del of.metadata_props[:]
-            del graph.value_info[:]
-            for node in graph.node if name in paper_nets.LENGTHS else ():
-                node.name = ""
-        if len(graphs) == 1:
-            names_shorten(model.graph)
+        nodes_slim(model, name in paper_nets.LENGTHS)
         onnx.checker.check_model(model)
         onnx.save(model, path)
         print(f"{name}: {os.path.getsize(path)} bytes")
