@@ -265,10 +265,11 @@ static bool keys_enough(const struct pulser *p, uint32_t w, int query, int key)
     int64_t a, b, tried = 0;
     if (both[0] == both[1])
         return true;
-    if (!lengths_decide(p, both, 2, 0, true, &l))
+    if (!lengths_decide(p, both, 2, 0, false, &l))
         return false;
     for (int64_t s = 1; s < l.end; s++) {
-        if (!dim_eval(both[0], p->symbol, s, &a) || !dim_eval(both[1], p->symbol, s, &b))
+        if (!dims_allow(p->src->dims, p->symbol, s) || !dim_eval(both[0], p->symbol, s, &a) ||
+            !dim_eval(both[1], p->symbol, s, &b))
             continue; /* no such sequence runs */
         tried++;
         if (a > 0 && (a - 1) * r.keys / r.queries >= b)

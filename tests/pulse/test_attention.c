@@ -266,6 +266,52 @@ static void cached_test(const struct cached *c)
     oracle_close(&o);
 }
 
+/* ---- keys of half the rate ---- */
+
+/* Query i sees the means j of two frames for which `near` <= i - 2 * j <= `far`. */
+static const struct pooled {
+    const char *name;
+    int64_t near, far;
+    bool refused; /* a query may see none */
+} pooled[] = {
+    { "means so far", 0, 5, false },
+    { "means ahead", -2, 5, false },
+    { "its own mean alone", 0, 1, false },
+    { "means before its own", 1, 5, true },
+    { "a mean for every second query", 0, 0, true },
+};
+
+static void keys_pooled(struct gb *b, const void *ctx)
+{
+    const struct pooled *c = ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    const uint32_t keys = GB(b, "ReduceMean", "keepdims=0",
+                             GB(b, "Reshape", "", x, gb_ints(b, 1, -1, 2, WIDTH)), gb_ints(b, 2));
+    const uint32_t far = GB(b, "Sub", "", chunks_of(b, x, 1, 1),
+                            GB(b, "Mul", "", chunks_of(b, keys, 1, 0), gb_int(b, 2)));
+    const uint32_t seen = GB(b, "And", "", GB(b, "GreaterOrEqual", "", far, gb_int(b, c->near)),
+                             GB(b, "LessOrEqual", "", far, gb_int(b, c->far)));
+    const uint32_t scores =
+        GB(b, "Where", "", seen, GB(b, "MatMul", "", x, gb_transpose(b, keys, "0,2,1")),
+           gb_scalar(b, -1e9f));
+    gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", scores), keys));
+}
+
+static void pooled_test(const struct pooled *c)
+{
+    static const int64_t lengths[] = { 2, 4, 6, 18, 32, -1 }, pulses[] = { 2, 4, 10, -1 };
+    struct oracle o;
+    enum verdict v = oracle_open(&o, keys_pooled, c, "S==2*(S/2)");
+    o.tolerance = 1e-5f;
+    if (!c->refused && v == LAW_HOLDS)
+        oracle_laws(&o, c->name, pulses, lengths);
+    if (c->refused && v == LAW_HOLDS)
+        v = oracle_pulse(&o, 2);
+    oracle_check(c->refused ? v == LAW_REFUSED && strstr(o.err.text, "not -inf") : v == LAW_HOLDS,
+                 "%s: %s", c->name, o.err.text);
+    oracle_close(&o);
+}
+
 /* ---- rows ---- */
 
 static const struct attention rows[] = {
@@ -318,6 +364,8 @@ int main(void)
         row_test(&rows[i]);
     for (size_t i = 0; i < sizeof cached / sizeof *cached; i++)
         cached_test(&cached[i]);
+    for (size_t i = 0; i < sizeof pooled / sizeof *pooled; i++)
+        pooled_test(&pooled[i]);
     parts_test();
     refused("all the past",
             &(struct attention) { "all", 1, 1 << 20, 0, FORM_WHERE_HIDE, 0, 0, 1, 0 }, "2048 away");
