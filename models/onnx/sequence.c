@@ -287,8 +287,7 @@ static rill_status split_evenly(struct conversion *l, int64_t size, int64_t axis
     return split_to_list(l, sizes, axis);
 }
 
-/* Whether the sizes at input 1 are as many ones as there are frames, a constant of a computed
- * shape. */
+/* Whether the sizes at input 1 are ones, a constant of a computed shape. */
 static bool are_ones(const struct conversion *l)
 {
     const struct node *n = graph_producer(l->scope->g, l->in[1]);
@@ -297,14 +296,26 @@ static bool are_ones(const struct conversion *l)
     return t && t->type == DTYPE_I64 && tensor_count(t) == 1 && tensor_get_i64(t, t->data, 0) == 1;
 }
 
-/* Of a number that is expanded, as torch.repeat_interleave counts repeats: a list of that number.
- */
+/* Whether wire w is a list of one size, of an axis. */
+static bool is_one_size(const struct graph *g, uint32_t w)
+{
+    const struct node *list = graph_producer(g, w),
+                      *size = list && node_is(list, OP_UNSQUEEZE) ? graph_producer(g, list->in[0])
+                                                                  : NULL;
+    const struct tensor *axis =
+        size && node_is(size, OP_GATHER) ? g->wires[size->in[1]].fact.value : NULL;
+    return axis && axis->rank == 0;
+}
+
+/* Of a number that is expanded along one axis, as torch.repeat_interleave counts repeats: a list of
+ * that number. */
 static uint32_t same_number(struct emitter *e)
 {
     const struct graph *g = e->l->scope->g;
     const struct node *n = graph_producer(g, e->l->in[0]);
     const struct tensor *t = n && node_is(n, OP_EXPAND) ? g->wires[n->in[0]].fact.value : NULL;
-    const bool is_one = t && t->type == DTYPE_I64 && t->rank <= 1 && tensor_count(t) == 1;
+    const bool is_one = t && t->type == DTYPE_I64 && t->rank <= 1 && tensor_count(t) == 1 &&
+        is_one_size(g, n->in[1]);
     return is_one ? emit_list(e, tensor_get_i64(t, t->data, 0)) : WIRE_NONE;
 }
 

@@ -1352,9 +1352,13 @@ def sequence_repeats():
     many = c.op("Expand", c.const(2), c.op("Unsqueeze", c.op("Gather", c.op("Shape", x), c.const(2), axis=0), c.const([0])))
     ones = c.op("ConstantOfShape", c.op("Shape", many), value=helper.make_tensor("one", T.INT64, [1], [1]))
     counts, frames = c.op("SplitToSequence", many, ones, axis=0), c.op("SplitToSequence", x, ones, axis=2)
+    pairs = c.op("Expand", c.const(3), c.op("Concat", c.op("Shape", many), c.const([2]), axis=0))
+    pairs = c.op("SplitToSequence", pairs, ones, axis=0)  # elements of [1, 2], no lists of one number
 
     def step(body, frame, state):
         sizes = body.op("Concat", c.const([1, 3, 1]), body.op("SequenceAt", counts, "i"), axis=0)
+        times = body.op("ReduceSum", body.op("SequenceAt", pairs, "i"), keepdims=0)
+        frame = body.op("Mul", frame, body.op("Cast", times, to=T.FLOAT))
         wide = body.op("Expand", body.op("Unsqueeze", frame, c.const([3])), sizes)
         return body.op("Reshape", wide, c.const([0, 3, -1])), body.op("Identity", state)
     outs, _ = frames_loop(c, frames, c.const(0, "f4"), step)
