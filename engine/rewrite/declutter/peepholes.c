@@ -261,6 +261,20 @@ static bool chosen_expands(struct graph *g, struct node *n)
     return true;
 }
 
+/* A CastLike becomes a Cast to the type that its second input lends. */
+static bool type_named(const struct graph *g, struct node *n)
+{
+    const enum dtype to = node_is(n, OP_CAST_LIKE) ? g->wires[n->out[0]].fact.type : DTYPE_NONE;
+    struct cast_attr *attr = to ? arena_copy(g->arena, n->attr, sizeof *attr) : NULL;
+    if (!attr)
+        return false;
+    attr->to = to;
+    n->op = op_by_id(OP_CAST);
+    n->attr = attr;
+    n->n_in = 1;
+    return true;
+}
+
 static void wires_follow(uint32_t *wires, size_t n, const uint32_t *instead)
 {
     for (size_t i = 0; i < n; i++)
@@ -280,7 +294,8 @@ rill_status graph_with_peepholes(struct graph *ret, const struct graph *g, rill_
         struct node *n = &ret->nodes[i];
         wires_follow(n->in, n->n_in, instead);
         if (!rows_merge(ret, n) && !places_merge(ret, n) && !coordinate_goes(ret, n) &&
-            !chosen_expands(ret, n) && !fronts_go(ret, i) && changes_nothing(ret, n))
+            !chosen_expands(ret, n) && !fronts_go(ret, i) && !type_named(ret, n) &&
+            changes_nothing(ret, n))
             instead[n->out[0]] = n->in[0];
         else if (chooses_last(ret, n))
             instead[n->out[0]] = n->in[2];

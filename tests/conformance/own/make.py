@@ -691,6 +691,21 @@ def attention_window():
     c.save(run_reference)
 
 
+def attention_cast_like():
+    """Chunks of three that see one before, by PyTorch 2.6's newer exporter: their numbers take their type from the frames' ones."""
+    c = Case("attention_cast_like", 18)
+    x = c.numbers("x", [1, "S", 4], 1, 7, 4)
+    frames = c.op("Range", c.const(0), c.op("Squeeze", c.op("Shape", x, start=1, end=2)), c.const(1))
+    shares = c.op("Div", c.op("Cast", frames, to=T.FLOAT), c.const(3, "f4"))
+    at = c.op("CastLike", c.op("Floor", shares), frames)
+    apart = c.op("Sub", c.op("Unsqueeze", at, c.const([1])), c.op("Unsqueeze", at, c.const([0])))
+    seen = c.op("And", c.op("GreaterOrEqual", apart, c.const(0)), c.op("LessOrEqual", apart, c.const(1)))
+    scores = c.op("MatMul", x, c.op("Transpose", x, perm=[0, 2, 1]))
+    low = c.op("CastLike", c.const(float("-inf"), "f8"), scores)
+    c.output(c.op("MatMul", c.op("Softmax", c.op("Where", seen, scores, low), axis=-1), x))
+    c.save()
+
+
 def rotary():
     """Halves, and every other number of a part; positions that are given and those that are not."""
     c = Case("rotary", 23)
@@ -1993,7 +2008,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, ports_again, ports_late, index_data, index_elements, index_nd, index_lengths,
-         index_scan, attention_cached, attention_window, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_prompt, vendor_part, vendor_masks, vendor_packs, vendor_fused, vendor_contrib, vendor_last_conv, scatter_cache, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
+         index_scan, attention_cached, attention_window, attention_cast_like, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_prompt, vendor_part, vendor_masks, vendor_packs, vendor_fused, vendor_contrib, vendor_last_conv, scatter_cache, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
          recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, sequence_front, sequence_repeats, float8, float8_axes, constant_sparse, grid_sample, col2im, col2im_late, col2im_computed, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, loop_sliced, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, batch_open, sizes_declared, resize_10, resize_aspect, vendor_bias, pool_10("pool_18", 18), pool_10("pool_19", 19),
          functions_nested, functions_opsets, functions_bodies, denormals]
 
