@@ -48,21 +48,18 @@ static bool indices_even(const struct pulser *p, uint32_t w, struct even *ret)
 
 #define LENGTHS_TRIED 4096
 
-static rill_status picks_outside(const struct pulser *p, const struct node *n, const struct flow *f,
-                                 int64_t index, int64_t size)
-{
-    char text[128];
-    dim_print(f->sf.length, text, sizeof text);
-    return op_fail(p->err, RILL_UNSUPPORTED, n,
-                   "cannot stream: it picks frame %lld of a sequence of %s = %lld frames; "
-                   "assert lengths of which it does not",
-                   (long long) index, text, (long long) size);
-}
+/* Lengths of the sequence that have to be seen to know that indices, which grow by `down` every
+ * `up` frames, are inside it at all: those below end, of which the last `period` stand for longer
+ * ones.
+ */
+struct picks {
+    int64_t end, period;
+    int64_t index, size; /* where it is not: of the least length */
+    int64_t last;        /* the greatest of those; -1: there is none */
+};
 
-/* Of how many lengths it has to be seen that indices, which grow by `down` every `up` of them, are
- * inside the sequence: then they are in all. */
 static rill_status picks_lengths(const struct pulser *p, const struct node *n, const struct flow *f,
-                                 int64_t up, int64_t down, int64_t margin, int64_t *ret_end)
+                                 int64_t up, int64_t down, int64_t margin, struct picks *ret)
 {
     const struct dim *both[2] = { pulser_stream(p, n->in[1])->length, f->sf.length };
     struct lengths l;
@@ -72,12 +69,42 @@ static rill_status picks_lengths(const struct pulser *p, const struct node *n, c
     if (known && times <= TABLE_MAX &&
         !__builtin_mul_overflow(l.rise[0] * times / up, down, &picked) &&
         !__builtin_mul_overflow(l.rise[1], times, &frames) && picked <= frames) {
-        *ret_end = l.end + (times - 1) * l.period;
+        *ret = (struct picks) { l.end + (times - 1) * l.period, times * l.period, 0, 0, -1 };
         return RILL_OK;
     }
     return op_fail(p->err, RILL_UNSUPPORTED, n,
                    "cannot stream: whether its indices lie within the sequence is not known for "
                    "all its lengths, or they do not");
+}
+
+static void picks_note(struct picks *k, int64_t at, int64_t index, int64_t size)
+{
+    if (index < size)
+        return;
+    if (k->last < 0) {
+        k->index = index;
+        k->size = size;
+    }
+    k->last = at;
+}
+
+/* The lengths at which it picks frames that there are not are left out by a least one, where none
+ * of those that stand for longer ones is among them. */
+static rill_status picks_check(const struct pulser *p, const struct node *n, const struct flow *f,
+                               const struct picks *k)
+{
+    char text[128], hint[160] = "lengths of which it does not";
+    const char *t = dim_name(p->symbol);
+    if (k->last < 0)
+        return RILL_OK;
+    if (k->last < k->end - k->period)
+        snprintf(hint, sizeof hint, "longer ones, as in --assert \"%.60s >= %lld\"", t,
+                 (long long) (k->last + 1));
+    dim_print(f->sf.length, text, sizeof text);
+    return op_fail(
+        p->err, RILL_UNSUPPORTED, n,
+        "cannot stream: it picks frame %lld of a sequence of %s = %lld frames; assert %s",
+        (long long) k->index, text, (long long) k->size, hint);
 }
 
 /* Lengths of the sequence of which the indices, the largest of frame t being top + step*t, name
@@ -86,17 +113,19 @@ static rill_status frames_inside(const struct pulser *p, const struct node *n, c
                                  int64_t top, int64_t step)
 {
     const struct dim *frames = pulser_stream(p, n->in[1])->length;
-    int64_t end, count, size, last;
-    TRY(picks_lengths(p, n, f, 1, step, 0, &end));
-    for (int64_t at = 0; at < end; at++) {
+    int64_t count, size, last;
+    struct picks k;
+    TRY(picks_lengths(p, n, f, 1, step, 0, &k));
+    for (int64_t at = 0; at < k.end; at++) {
         if (!dims_allow(p->dst->dims, p->symbol, at) || !dim_eval(frames, p->symbol, at, &count) ||
             !dim_eval(f->sf.length, p->symbol, at, &size) || count < 1 || size < 0)
             continue;
         if (__builtin_mul_overflow(step, count - 1, &last) ||
-            __builtin_add_overflow(last, top, &last) || last >= size)
-            return picks_outside(p, n, f, last, size);
+            __builtin_add_overflow(last, top, &last))
+            last = INT64_MAX;
+        picks_note(&k, at, last, size);
     }
-    return RILL_OK;
+    return picks_check(p, n, f, &k);
 }
 
 /* The indices of a run into its windows, low frames lower than those of the sequence. */
@@ -245,18 +274,18 @@ static bool table_of(const struct pulser *p, const struct node *n, const struct 
 static rill_status table_inside(const struct pulser *p, const struct node *n, const struct flow *f,
                                 const struct table *t)
 {
-    int64_t count, size, end;
-    TRY(picks_lengths(p, n, f, t->up, t->down, t->up, &end));
-    for (int64_t at = 0; at < end; at++) {
+    int64_t count, size;
+    struct picks picks;
+    TRY(picks_lengths(p, n, f, t->up, t->down, t->up, &picks));
+    for (int64_t at = 0; at < picks.end; at++) {
         if (!dims_allow(p->dst->dims, p->symbol, at) ||
             !dim_eval(pulser_stream(p, n->in[1])->length, p->symbol, at, &count) ||
             !dim_eval(f->sf.length, p->symbol, at, &size))
             continue;
         for (int64_t k = count - 1; k >= 0 && k >= count - t->up; k--)
-            if (table_index(t, k) >= size)
-                return picks_outside(p, n, f, table_index(t, k), size);
+            picks_note(&picks, at, table_index(t, k), size);
     }
-    return RILL_OK;
+    return picks_check(p, n, f, &picks);
 }
 
 /* The delay at which all is there, and the frames of the past that are read. */

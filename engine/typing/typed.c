@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/attrs.h"
 #include "engine/typing/typed.h"
+#include "engine/typing/branch_shapes.h"
 #include "engine/graph/bodies.h"
 #include "engine/graph/control.h"
 #include "engine/typing/decide.h"
@@ -397,9 +398,9 @@ static rill_status if_differs(struct typer *t, struct scope *s, const struct nod
         if (n->out[i] != WIRE_NONE && fact_same(&f, &body[1]->wires[body[1]->outputs[i]].fact))
             s->map[n->out[i]] = graph_add_wire(s->dst, s->src->wires[n->out[i]].name, &f);
     }
-    return op_fail(t->err, RILL_UNSUPPORTED, n,
-                   "its branches give output %u different shapes and the condition is not known",
-                   differs);
+    return branch_shapes_refuse(s->dst->dims, n, differs,
+                                &body[0]->wires[body[0]->outputs[differs]].fact,
+                                &body[1]->wires[body[1]->outputs[differs]].fact, t->err);
 }
 
 /* Keeps of list the entries whose flag is set. */

@@ -247,6 +247,50 @@ static void first_recipe(struct gb *b, const void *ctx)
     gb_output(b, out);
 }
 
+/* The input, or what is added to frames that come three later: more than it has where it is short.
+ */
+static void short_recipe(struct gb *b, const void *ctx)
+{
+    const uint32_t x = gb_input(b, "x", 3, 1, CHANNELS, GB_TIME), gate = gb_input(b, "gate", 1, 1),
+                   on = GB(b, "Greater", "", GB(b, "Squeeze", "", gate), gb_scalar(b, 0));
+    struct gb body[2];
+    struct graph **bodies = arena_array(b->arena, struct graph *, 2);
+    (void) ctx;
+    for (int k = 0; k < 2; k++) {
+        gb_body(&body[k], b, k ? "else" : "then");
+        uint32_t y = gb_body_input(&body[k], "x");
+        if (k)
+            y = GB(&body[k], "Add", "", y,
+                   GB(&body[k], "Concat", "axis=2", gb_weights(&body[k], 3, 1, CHANNELS, 3),
+                      gb_slice(&body[k], y, 2, 0, -3, 1)));
+        gb_output(&body[k], y);
+        b->n_names = body[k].n_names;
+        bodies[k] = body[k].g;
+    }
+    const uint32_t in[] = { on, x };
+    uint32_t out = graph_add_wire(b->g, "chosen", NULL);
+    struct node *n = graph_add_node(b->g, &op_if, "chosen", NULL, in, 2, &out, 1);
+    n->body = bodies;
+    n->n_body = 2;
+    gb_output(b, out);
+}
+
+static void test_short(void)
+{
+    static const int64_t pulses[] = { 1, 4, -1 }, lengths[] = { 3, 9, 30, -1 };
+    struct oracle o;
+    enum verdict v = oracle_open(&o, short_recipe, NULL, NULL);
+    oracle_check(v == LAW_REFUSED &&
+                     strstr(o.err.text, "they are the same with --assert \"S >= 3\""),
+                 "branches of several lengths: %s", o.err.text);
+    oracle_close(&o);
+    v = oracle_open(&o, short_recipe, NULL, "S>=3");
+    oracle_check(v == LAW_HOLDS, "branches of one length: %s", o.err.text);
+    if (v == LAW_HOLDS)
+        oracle_laws(&o, "branches of one length", pulses, lengths);
+    oracle_close(&o);
+}
+
 /* What a pad keeps of the past is read by nothing where windows read what is in front of it; of
  * pulses that are long beside it. */
 static void test_unread(void)
@@ -371,6 +415,7 @@ int main(void)
     for (size_t i = 0; i < sizeof by_lengths / sizeof *by_lengths; i++)
         test_by_length(&by_lengths[i]);
     test_outside();
+    test_short();
     for (size_t i = 0; i < sizeof first_taken / sizeof *first_taken; i++)
         test_first(&first_taken[i]);
     test_unread();

@@ -101,6 +101,19 @@ static void cut_behind(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Slice", "", x, gb_ints(b, 4), GB(b, "Neg", "", rest), gb_ints(b, 1)));
 }
 
+/* Windows of 4 every 2, of which there is one where the sequence is shorter. */
+static void hops(struct gb *b, const void *ctx)
+{
+    uint32_t t, x = input(b, &t);
+    (void) ctx;
+    uint32_t n = GB(b, "Div", "", GB(b, "Sub", "", t, gb_ints(b, 4)), gb_ints(b, 2));
+    n = GB(b, "Squeeze", "", GB(b, "Add", "", n, gb_ints(b, 1)), gb_ints(b, 0));
+    uint32_t i = GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1));
+    i = GB(b, "Unsqueeze", "", GB(b, "Mul", "", i, gb_int(b, 2)), gb_ints(b, 1));
+    i = GB(b, "Add", "", i, gb_ints(b, 0, 1, 2, 3));
+    gb_output(b, GB(b, "Gather", "axis=1", x, i));
+}
+
 /* A length that is counted by a quotient below 0, as programs write a ceiling: cut towards 0. */
 static void counted_down(struct gb *b, const void *ctx)
 {
@@ -149,6 +162,7 @@ static const struct oracle_case near[] = {
     { "trimmed", trimmed, NULL, { "(Slice)", "depends on the length of the sequence" } },
     { "cut behind", cut_behind, NULL, { NULL } },
     { "counted down", counted_down, NULL, { NULL } },
+    { "hops", hops, NULL, { "(Gather)", "--assert \"S >= 4\"" } },
 };
 
 static const struct oracle_case cases[] = {
@@ -158,7 +172,7 @@ static const struct oracle_case cases[] = {
     { "windows over frames behind", windowed, NULL, { NULL } },
     { "added", joined, NULL, { "(Add)", "as many from S = 100003 on" } },
     { "the first frames", head, NULL, { "(ReduceSum)", "global" } },
-    { "picked", picked, NULL, { "(Gather)", "picks frame 99997" } },
+    { "picked", picked, NULL, { "(Gather)", "picks frame 99997", "--assert \"S >= 100003\"" } },
     { "picked by a table", picked, "", { "(Gather)", "picks frame" } },
 };
 
