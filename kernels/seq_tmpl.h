@@ -307,8 +307,12 @@ typedef uint32_t FN(wholes4) __attribute__((vector_size(16)));
         (q)[0] = both((q)[0], __builtin_shufflevector((q)[0], (q)[0], 1, 1, 1, 1));                                  \
     } while (0)
 
+/* a where it is more, else b */
 static inline FN(floats4) FN(floats4_most)(FN(floats4) a, FN(floats4) b)
 {
+#ifdef FLOATS4_MOST
+    return (FN(floats4)) FLOATS4_MOST(a, b);
+#endif
     const FN(wholes4) more = (FN(wholes4))(a > b);
     return (FN(floats4))(((FN(wholes4)) a & more) | ((FN(wholes4)) b & ~more));
 }
@@ -490,7 +494,7 @@ struct FN(whole) {
     int32_t *x_sums, *rest_sums;
 };
 
-static struct FN(whole) FN(whole_of_row)(const struct kern_cell_seq *c, const struct kern_cell_row *row)
+static inline __attribute__((always_inline)) struct FN(whole) FN(whole_of_row)(const struct kern_cell_seq *c, const struct kern_cell_row *row)
 {
     const size_t pad = c->groups * 16, inputs = kern_cell_seq_slots(c) * kern_cell_seq_inputs_room(c);
     float *units = row->work + 4 * pad;
@@ -500,7 +504,7 @@ static struct FN(whole) FN(whole_of_row)(const struct kern_cell_seq *c, const st
     int32_t *sums = (int32_t *) (void *) (h + pad + 2 * inputs);
     return (struct FN(whole)) { units, units + 1, units + 1 + KERN_CELL_AHEAD, more, more + 16,
                                 more + 16 + 16 * slots, h, h + pad, h + pad + inputs, sums,
-                                sums + KERN_CELL_AHEAD * kern_cell_seq_columns(c) };
+                                sums + KERN_CELL_AHEAD * c->groups * (size_t) CELL_GATES(c->kind) * 16 };
 }
 
 /* Of weights of 16 bits NULL. */
@@ -616,6 +620,8 @@ static size_t FN(ahead_panels)(size_t left)
 {
     static const unsigned char fits[] = { 6, 4, 3, 2, 1 };
     const unsigned char *fit = fits;
+    if (CELL_ACC < 2 * KERN_CELL_AHEAD)
+        return 1;
     while (*fit > left || *fit * KERN_CELL_AHEAD > CELL_ACC)
         fit++;
     return *fit;
@@ -700,7 +706,7 @@ static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_r
              * gates are left */
             bool last =
                 blocks > 1 && b + 1 == blocks && n_rows == 1 && PASS_PIPELINED(pass) && !c->inputs;
-            FN(seq_block)(s, t & 1 ? blocks - 1 - b : b, pass, n, last ? 1 : 8);
+            FN(seq_block)(s, t & 1 ? blocks - 1 - b : b, pass, n, last ? 1 : s->block);
         }
 }
 

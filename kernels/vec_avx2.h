@@ -385,6 +385,7 @@ V16_INLINE void v8_square_turn(float *y, ptrdiff_t ldy, const float *x, ptrdiff_
 
 /* Sums of recurrent cells that are under way in registers. */
 #define CELL_ACC 6
+#define FLOATS4_MOST(a, b) _mm_max_ps((__m128) (a), (__m128) (b))
 
 /* A tile of a convolution: outputs, and vectors of places. */
 #define CONV_OUTS 4
