@@ -2,6 +2,7 @@
 #include "pulse/first_keys.h"
 #include "engine/ops/clock.h"
 #include "pulse/bands.h"
+#include "pulse/ints.h"
 #include "pulse/positions.h"
 
 static rill_status concat_emit(struct pulser *p, const struct node *n, const uint32_t *in,
@@ -54,20 +55,32 @@ static rill_status window_take(struct pulser *p, const struct node *n, int axis,
     return pulser_emit_op(p, OP_GATHER, n->name, &along, 1, in, 2, wire);
 }
 
+static rill_status first_allowed(const struct pulser *p, const struct node *n)
+{
+    return p->outer ? op_fail(p->err, RILL_UNSUPPORTED, n,
+                              "cannot stream: in a body its mask shows the first keys of the "
+                              "sequence beside a window")
+                    : RILL_OK;
+}
+
+rill_status first_keys_put(struct pulser *p, const struct node *n, int axis,
+                           const struct first_window *at, uint32_t first, uint32_t *wire)
+{
+    uint32_t in[2] = { first };
+    TRY(window_take(p, n, axis, at, wire));
+    in[1] = *wire;
+    return concat_emit(p, n, in, 2, axis, wire);
+}
+
 rill_status first_keys_join(struct pulser *p, const struct node *n, const struct flow *stream,
                             const struct first_window *at, uint32_t *wire)
 {
-    uint32_t in[2];
+    uint32_t first;
     if (!at->first)
         return RILL_OK;
-    if (p->outer)
-        return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: in a body its mask shows the first keys of the sequence "
-                       "beside a window");
-    TRY(window_take(p, n, stream->sf.axis, at, wire));
-    in[1] = *wire;
-    TRY(kept_first(p, n, stream, 0, at->first, &in[0]));
-    return concat_emit(p, n, in, 2, stream->sf.axis, wire);
+    TRY(first_allowed(p, n));
+    TRY(kept_first(p, n, stream, 0, at->first, &first));
+    return first_keys_put(p, n, stream->sf.axis, at, first, wire);
 }
 
 /* Behind how many queries the first keys are alike for all that follow. */
@@ -208,20 +221,56 @@ rill_status first_shift_join(struct pulser *p, const struct node *n, const struc
     return concat_emit(p, n, in, 2, s->axis + 1, wire);
 }
 
-rill_status first_valid_join(struct pulser *p, const struct node *n, const struct stream_fact *keys,
-                             const struct first_window *at, uint32_t *wire)
+/* Of the first `given` keys it is known that they are there. */
+static rill_status given_valid(struct pulser *p, const struct node *n, int64_t given, uint32_t *ret)
+{
+    const struct fact f = { .type = DTYPE_BOOL,
+                            .rank = 1,
+                            .shape = { dim_int(p->dst->dims, given) } };
+    struct tensor *one = tensor_new(p->arena, f.type, 0, NULL);
+    const struct tensor *t = NULL;
+    if (!one)
+        return pulser_no_memory(p);
+    tensor_set_f64(one, one->data, 0, 1);
+    TRY(pulser_full(p, n->name, &f, one, &t));
+    *ret = graph_add_const(p->dst, n->name, t);
+    return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
+}
+
+/* Of the first keys behind those, of which there are more. */
+static rill_status kept_valid(struct pulser *p, const struct node *n,
+                              const struct stream_fact *keys, int64_t given, int64_t first,
+                              uint32_t *ret)
 {
     struct clock_attr *a = arena_new(p->arena, struct clock_attr);
     struct flow f = { .sf = *keys };
     uint32_t clock;
-    if (!at->first)
-        return RILL_OK;
     if (!a)
         return pulser_no_memory(p);
     f.sf.axis = 0;
-    *a = (struct clock_attr) { .pulse = keys->pulse, .delay = keys->delay };
-    TRY(pulser_length_place(p, keys->length, &a->length));
+    f.sf.delay += given;
+    f.sf.length = dim_add_int(p->dst->dims, keys->length, -given);
+    *a = (struct clock_attr) { .pulse = f.sf.pulse, .delay = f.sf.delay };
+    TRY(pulser_length_place(p, f.sf.length, &a->length));
     TRY(pulser_clock(p, &clock));
     TRY(pulser_emit(p, &op_pulse_valid, n->name, a, &clock, 1, &f.wire, 1));
-    return first_keys_join(p, n, &f, at, wire);
+    return kept_first(p, n, &f, 0, first - given, ret);
+}
+
+/* Keys come before frame 0 of the stream where at least so many frames are put in front of it. */
+rill_status first_valid_join(struct pulser *p, const struct node *n, const struct stream_fact *keys,
+                             const struct first_window *at, uint32_t *wire)
+{
+    const int64_t given = smaller(larger(-keys->delay, 0), at->first);
+    uint32_t in[2];
+    if (!at->first)
+        return RILL_OK;
+    TRY(first_allowed(p, n));
+    if (given)
+        TRY(given_valid(p, n, given, &in[0]));
+    if (given < at->first)
+        TRY(kept_valid(p, n, keys, given, at->first, &in[given ? 1 : 0]));
+    if (given && given < at->first)
+        TRY(concat_emit(p, n, in, 2, 0, &in[0]));
+    return first_keys_put(p, n, 0, at, in[0], wire);
 }

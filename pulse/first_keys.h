@@ -26,7 +26,10 @@ static inline int64_t first_slack(int64_t first)
 /* Wires that begin FIRST_SLACK frames before the window become it, with its slack, and with what
  * belongs to the first keys in front; where there are none they stay as they are.
  *
- * Those of the stream, up to the end of the window. */
+ * Those of the stream, up to the end of the window; first: those keys themselves, a dst wire. */
+rill_status first_keys_put(struct pulser *p, const struct node *n, int axis,
+                           const struct first_window *at, uint32_t first, uint32_t *wire);
+/* The same, of keys that are kept once they have come. */
 rill_status first_keys_join(struct pulser *p, const struct node *n, const struct flow *stream,
                             const struct first_window *at, uint32_t *wire);
 

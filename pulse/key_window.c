@@ -4,27 +4,27 @@
 
 /* In a branch frames go by its own runs, and of what is behind a sequence it is not known when it
  * comes. */
-static bool is_given(const struct pulser *p, const struct padded *q, int64_t first)
+static bool is_given(const struct pulser *p, const struct padded *q)
 {
-    return q->is && !p->outer && first == 0 && q->before > 0 && q->after == 0 && !q->inputs &&
+    return q->is && !p->outer && q->before > 0 && q->after == 0 && !q->inputs &&
         (q->mode == PULSE_PAD_CONSTANT || q->mode == PULSE_PAD_VALUES);
 }
 
-bool keys_of(const struct pulser *p, uint32_t w, int64_t first, struct keys *ret)
+bool keys_of(const struct pulser *p, uint32_t w, struct keys *ret)
 {
     const struct padded *q = &p->padded[w];
     *ret = (struct keys) { 0 };
     if (!flow_of(p, w, &ret->flow))
         return false;
-    if (is_given(p, q, first) && q->inner.sf.delay - q->before < ret->flow.sf.delay)
+    if (is_given(p, q) && q->inner.sf.delay - q->before < ret->flow.sf.delay)
         ret->given = *q;
     return true;
 }
 
-int64_t keys_late(const struct pulser *p, uint32_t w, int64_t first)
+int64_t keys_late(const struct pulser *p, uint32_t w)
 {
     struct keys k;
-    if (!keys_of(p, w, first, &k))
+    if (!keys_of(p, w, &k))
         return 0;
     return k.given.is ? k.given.inner.sf.delay - k.given.before : k.flow.sf.delay;
 }
@@ -42,16 +42,45 @@ rill_status keys_resolve(struct pulser *p, const struct node *n, struct keys *k,
     return RILL_OK;
 }
 
+/* The first keys: of those in front of the sequence, and behind them of its own. */
+static rill_status first_given(struct pulser *p, const struct node *n, const struct padded *q,
+                               int64_t first, uint32_t *ret)
+{
+    const int axis = q->inner.sf.axis;
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = axis };
+    uint32_t in[2];
+    TRY(padded_frames(p, n, q, q->before, q->head, ret));
+    if (first < q->before)
+        return pulser_slice(p, n->name, *ret, axis, 0, first, ret);
+    if (first == q->before)
+        return RILL_OK;
+    in[0] = *ret;
+    TRY(kept_first(p, n, &q->inner, 0, first - q->before, &in[1]));
+    return pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, ret);
+}
+
+static rill_status given_window(struct pulser *p, const struct node *n, const struct padded *q,
+                                const struct first_window *at, uint32_t *ret)
+{
+    const int64_t slack = first_slack(at->first);
+    struct flow f = q->inner;
+    uint32_t first;
+    TRY(flow_padded(p, n, &f, q, at->delay + slack, at->frames + slack));
+    *ret = f.wire;
+    if (!at->first)
+        return RILL_OK;
+    TRY(first_given(p, n, q, at->first, &first));
+    return first_keys_put(p, n, f.sf.axis, at, first, ret);
+}
+
 rill_status keys_window(struct pulser *p, const struct node *n, const struct keys *k,
                         const struct first_window *at, uint32_t *ret)
 {
-    struct flow f = k->given.is ? k->given.inner : k->flow;
-    if (k->given.is) {
-        TRY(flow_padded(p, n, &f, &k->given, at->delay, at->frames));
-    } else {
-        TRY(flow_delay(p, n->name, &f, at->delay + at->pulse - at->frames - k->delay));
-        TRY(flow_history(p, n->name, &f, at->frames - at->pulse + first_slack(at->first), NULL));
-    }
+    struct flow f = k->flow;
+    if (k->given.is)
+        return given_window(p, n, &k->given, at, ret);
+    TRY(flow_delay(p, n->name, &f, at->delay + at->pulse - at->frames - k->delay));
+    TRY(flow_history(p, n->name, &f, at->frames - at->pulse + first_slack(at->first), NULL));
     *ret = f.wire;
     return first_keys_join(p, n, &k->flow, at, ret);
 }

@@ -14,12 +14,11 @@ struct keys {
     int64_t delay; /* once keys_resolve has been there: by what a key comes later than its place */
 };
 
-/* The keys on src wire w; false: it does not stream. first: as many of the sequence's are seen
- * beside the window. */
-bool keys_of(const struct pulser *p, uint32_t w, int64_t first, struct keys *ret);
+/* The keys on src wire w; false: it does not stream. */
+bool keys_of(const struct pulser *p, uint32_t w, struct keys *ret);
 
 /* Their delay before that; 0 of what does not stream. */
-int64_t keys_late(const struct pulser *p, uint32_t w, int64_t first);
+int64_t keys_late(const struct pulser *p, uint32_t w);
 
 /* Late enough that it is known which of them lie in the sequence. Those that come as they are by
  * in_time are taken so: the others are copied into their window anew in each run. */

@@ -59,8 +59,8 @@ static int axis_at(const struct pulser *p, const struct node *n, unsigned i, int
     return same_axes ? out_axis : track_in(p, n, i, out_axis);
 }
 
-static rill_status operand_of(const struct pulser *p, const struct node *n,
-                              const struct section *of, unsigned i, struct operand *ret)
+static rill_status operand_of(const struct pulser *p, const struct node *n, unsigned i,
+                              struct operand *ret)
 {
     const int query = section_query(p, n->out[0]), key = section_key(p, n->out[0]);
     bool softmax = node_is(n, OP_SOFTMAX) || node_is(n, OP_LOG_SOFTMAX);
@@ -94,7 +94,7 @@ static rill_status operand_of(const struct pulser *p, const struct node *n,
         ret->flow = (struct flow) { p->map[ret->w], p->sf[ret->w] };
     }
     if (ret->part == PART_KEYS)
-        keys_of(p, ret->w, of->band.first, &ret->keys);
+        keys_of(p, ret->w, &ret->keys);
     return RILL_OK;
 }
 
@@ -172,7 +172,7 @@ static struct first_window window_of(const struct scores *s)
                                    rates_late(&s->rates, s->delay) + s->left };
 }
 
-#define NO_KEYS INT64_MIN
+#define NO_KEYS NO_DELAY
 
 /* What scores wait for. */
 struct wait {
@@ -189,9 +189,10 @@ static int64_t wait_least(const struct scores *s, const struct wait *of, int64_t
  * most, so that the search ends there. */
 static void delay_find(const struct band *b, const struct wait *of, struct scores *s)
 {
-    s->delay = larger(of->queries, queries_for(s, of->keys));
+    const int64_t keys = b->first && of->keys == NO_KEYS ? 0 : of->keys;
+    s->delay = larger(of->queries, queries_for(s, keys));
     window_set(b, s);
-    while (s->delay < wait_least(s, of, of->keys)) {
+    while (s->delay < wait_least(s, of, keys)) {
         s->delay++;
         window_set(b, s);
     }
@@ -201,11 +202,11 @@ static void delay_find(const struct band *b, const struct wait *of, struct score
 static void delay_first(struct section *of, const struct wait *w, struct scores *s)
 {
     struct wait all = *w;
-    of->waits[0] = larger(w->queries, queries_for(s, w->keys));
-    of->waits[1] = rates_late(&s->rates, of->waits[0]);
-    if (of->more[0] > 0)
+    of->waits[0] = w->queries;
+    of->waits[1] = w->keys == NO_KEYS ? rates_late(&s->rates, w->queries) : w->keys;
+    if (of->more[0] != NO_DELAY)
         all.queries = larger(w->queries, of->waits[0] + of->more[0]);
-    if (of->more[1] > 0)
+    if (of->more[1] != NO_DELAY)
         all.keys = larger(w->keys, of->waits[1] + of->more[1]);
     delay_find(&of->band, &all, s);
     of->delay = s->delay;
@@ -223,7 +224,7 @@ static void delay_set(struct section *of, const struct wait *w, struct scores *s
     window_set(&of->band, s);
     const int64_t least = wait_least(s, w, w->keys);
     if (of->delay >= 0 && of->delay < least)
-        section_waits(of, w->queries, w->keys == NO_KEYS ? -1 : w->keys);
+        section_waits(of, w->queries > of->delay ? w->queries : NO_DELAY, w->keys);
     if (s->delay < least)
         s->delay += round_up(least - s->delay, s->pulse);
     while (w->scores < 0 && s->delay - s->pulse >= least)
@@ -568,7 +569,7 @@ static rill_status scores_node(struct pulser *p, const struct node *n, struct se
     if (shift_of(p, w))
         return scores_shift(p, n, of, shift_of(p, w), &s);
     for (unsigned i = 0; i < n->n_in; i++)
-        TRY(operand_of(p, n, of, i, &o[i]));
+        TRY(operand_of(p, n, i, &o[i]));
     TRY(scores_time(p, n, of, o, NO_KEYS, &s));
     for (unsigned i = 0; i < n->n_in; i++)
         TRY(operand_emit(p, n, &o[i], &s, &in[i]));
@@ -662,7 +663,7 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
     TRY(sum_places(p, n, i, w, &places));
     if (places)
         return RILL_OK;
-    bool fits = n->n_in == 2 && keys_of(p, n->in[1 - i], s.first_keys, &v) && !v.flow.sf.keys &&
+    bool fits = n->n_in == 2 && keys_of(p, n->in[1 - i], &v) && !v.flow.sf.keys &&
         contracts(p, n, i, s.key_axis, v.flow.sf.axis) && v.flow.sf.pulse == s.key_pulse;
     if (!fits)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
@@ -673,7 +674,7 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
         TRY(flow_mask(p, n, &v.flow, NULL, true, true));
     late = round_up(v.delay + right - key_delay(&s), s.key_pulse) / s.key_pulse;
     if (late > 0 && section_of(p, n->in[i]))
-        section_waits(section_of(p, n->in[i]), -1, v.delay);
+        section_waits(section_of(p, n->in[i]), NO_DELAY, v.delay);
     if (late > 0)
         TRY(flow_delay(p, n->name, w, late * s.pulse));
     TRY(keys_window(p, n, &v,
@@ -723,7 +724,7 @@ static rill_status places_flow(struct pulser *p, const struct node *n, unsigned 
     s.like = f.sf;
     s.pulse = f.sf.pulse;
     s.keys = rates_keys(&s.rates, s.pulse);
-    const int64_t values = n->n_in == 2 ? keys_late(p, n->in[1 - i], b.first) : 0;
+    const int64_t values = n->n_in == 2 ? keys_late(p, n->in[1 - i]) : 0;
     delay_find(&b, &(struct wait) { .keys = larger(f.sf.delay, values), .scores = -1 }, &s);
     const struct operand o = { .part = PART_PLACES, .w = w, .query = query, .key = key };
     TRY(operand_emit(p, n, &o, &s, &ret->wire));

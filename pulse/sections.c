@@ -512,7 +512,7 @@ void sections_begin(const struct pulser *p)
 void sections_forget(const struct pulser *p)
 {
     for (uint32_t w = 0; p->sections && w < p->src->n_wires; w++)
-        p->sections->of[w].more[0] = p->sections->of[w].more[1] = 0;
+        p->sections->of[w].more[0] = p->sections->of[w].more[1] = NO_DELAY;
 }
 
 bool sections_have_news(const struct pulser *p)
@@ -527,7 +527,7 @@ void section_waits(struct section *s, int64_t queries, int64_t keys)
 {
     const int64_t of[2] = { queries, keys };
     for (int i = 0; i < 2; i++)
-        if (of[i] - s->waits[i] > s->more[i]) {
+        if (of[i] != NO_DELAY && of[i] - s->waits[i] > s->more[i]) {
             s->more[i] = of[i] - s->waits[i];
             s->news = true;
         }

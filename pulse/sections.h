@@ -8,18 +8,19 @@
 #define RILL_PULSE_SECTIONS_H
 #include "pulse/bands.h"
 
+#define NO_DELAY INT64_MIN
+
 struct section {
     struct band band;
     const struct node *sums;  /* a node that sees frames without a bound; NULL: none does */
     const struct node *blind; /* it may see all frames where a query sees none; NULL: none does */
     const struct node *stuck; /* what cannot be in a section; NULL: nothing */
     int64_t delay;            /* of the first of its scores in this walk; -1: none is made yet */
-    int64_t waits[2];         /* what those wait for: the delay of the latest that comes in, as of
-                                 queries and as of keys */
-    int64_t more[2]; /* by how much queries and keys of all its scores and sums are later than that,
-                        as the walks before have found */
-    bool news;       /* this walk found more of it */
-    bool any;        /* something sums over its keys */
+    int64_t waits[2];         /* the delays of queries and keys that those wait for */
+    int64_t more[2];          /* by how much those of later scores and sums, which have to wait, are
+                                 more than that, as the walks before have found; or NO_DELAY */
+    bool news;                /* this walk found more of it */
+    bool any;                 /* something sums over its keys */
 };
 
 /* A stream that is repeated along the other time axis, and where it runs; axis -1: it is none. */
@@ -67,8 +68,8 @@ void sections_begin(const struct pulser *p);
 void sections_forget(const struct pulser *p);
 /* Whether a section would come earlier in another walk, as all that it waits for is known now. */
 bool sections_have_news(const struct pulser *p);
-/* Something of it waits for queries and keys (-1: none) of those delays, and so comes later than
- * its first scores. */
+/* Something of it waits for queries and keys of those delays, or of one, the other being NO_DELAY,
+ * and so comes later than its first scores. */
 void section_waits(struct section *s, int64_t queries, int64_t keys);
 
 /* The section of a wire, or of any wire of the node; NULL: none. */

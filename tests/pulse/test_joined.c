@@ -129,8 +129,10 @@ static void joint_test(const struct joint *t)
 /* ---- frames that are there from the beginning on, in front of the keys ---- */
 
 struct cache {
-    int64_t frames, left, right;                      /* query i is key `frames` + i */
-    enum { OF_KEYS, OF_BOTH, OF_INPUT, OF_GROUP } of; /* of a group: two heads share keys */
+    int64_t frames, left, right; /* query i is key `frames` + i */
+    int64_t first;               /* so many keys are seen by all, too */
+    /* of a group: two heads share keys; of late ones: values see a frame ahead */
+    enum { OF_KEYS, OF_BOTH, OF_INPUT, OF_GROUP, OF_LATE } of;
 };
 
 static uint32_t counted(struct gb *b, uint32_t x, unsigned axis)
@@ -148,7 +150,9 @@ static void cached(struct gb *b, const void *ctx)
     const uint32_t of = t->of == OF_INPUT ? GB(b, "MatMul", "", all, w) : x,
                    past = gb_weights(b, 3, 1, (int) t->frames, WIDTH),
                    k = t->of == OF_INPUT ? of : GB(b, "Concat", "axis=1", past, x),
-                   v = t->of == OF_BOTH ? GB(b, "Concat", "axis=1", past, x) : k;
+                   v = t->of == OF_BOTH ? GB(b, "Concat", "axis=1", past, x)
+        : t->of == OF_LATE              ? GB(b, "Concat", "axis=1", past, ahead(b, x, 1))
+                                        : k;
     const uint32_t d = GB(b, "Sub", "", GB(b, "Add", "", counted(b, x, 1), gb_int(b, t->frames)),
                           counted(b, k, 0));
     uint32_t q = GB(b, "MatMul", "", x, w), keys = gb_transpose(b, k, "0,2,1"), values = v;
@@ -159,8 +163,10 @@ static void cached(struct gb *b, const void *ctx)
         keys = gb_transpose(b, values, "0,1,3,2");
     }
     const uint32_t s = GB(b, "MatMul", "", q, keys);
-    const uint32_t m =
-        GB(b, "Where", "", between(b, d, -t->right, t->left), s, gb_scalar(b, -INFINITY));
+    uint32_t m = between(b, d, -t->right, t->left);
+    if (t->first)
+        m = GB(b, "Or", "", m, GB(b, "Less", "", counted(b, k, 0), gb_int(b, t->first)));
+    m = GB(b, "Where", "", m, s, gb_scalar(b, -INFINITY));
     gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", m), values));
 }
 
@@ -169,8 +175,9 @@ static void cache_test(const struct cache *t)
 {
     static const int64_t lengths[] = { 0, 1, 2, 5, 9, 30, -1 };
     char name[80];
-    snprintf(name, sizeof name, "%d frames in front, from -%d to %d, of %d", (int) t->frames,
-             (int) t->left, (int) t->right, (int) t->of);
+    const int64_t least = t->right + (t->of == OF_LATE);
+    snprintf(name, sizeof name, "%d frames in front, from -%d to %d, first %d, of %d",
+             (int) t->frames, (int) t->left, (int) t->right, (int) t->first, (int) t->of);
     for (int64_t pulse = 1; pulse <= 4; pulse++) {
         const int64_t pulses[] = { pulse, -1 };
         struct oracle o = { .seed = 1 };
@@ -178,7 +185,7 @@ static void cache_test(const struct cache *t)
             oracle_open(&o, cached, t, NULL) == LAW_HOLDS && oracle_pulse(&o, pulse) == LAW_HOLDS;
         oracle_check(opens, "%s: %s", name, o.err.text);
         const int64_t late = opens ? o.plan->pgraph.outputs[0].delay : 0;
-        oracle_check(late == t->right, "%s: %lld late at pulse %lld", name, (long long) late,
+        oracle_check(late == least, "%s: %lld late at pulse %lld", name, (long long) late,
                      (long long) pulse);
         if (opens)
             oracle_laws(&o, name, pulses, lengths);
@@ -191,8 +198,12 @@ static void test_caches(void)
     for (int64_t frames = 1; frames <= 9; frames += 4)
         for (int64_t left = 0; left <= 8; left += 4)
             for (int64_t right = 0; right <= 2; right += 2)
-                for (int of = OF_KEYS; of <= OF_GROUP; of++)
-                    cache_test(&(struct cache) { frames, left, right, of });
+                for (int of = OF_KEYS; of <= OF_LATE; of++)
+                    cache_test(&(struct cache) { frames, left, right, 0, of });
+    for (int64_t frames = 2; frames <= 6; frames += 4)
+        for (int64_t first = 1; first <= frames + 1; first++)
+            for (int of = OF_KEYS; of <= OF_LATE; of++)
+                cache_test(&(struct cache) { frames, 2, frames % 4, first, of });
 }
 
 /* ---- keys that are means of segments ---- */
