@@ -206,6 +206,46 @@ static void test_caches(void)
                 cache_test(&(struct cache) { frames, 2, frames % 4, first, of });
 }
 
+/* ---- tokens in front of all, cut off again ---- */
+
+static void tokens(struct gb *b, const void *ctx)
+{
+    const struct cache *t = ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH),
+                   y = GB(b, "Concat", "axis=1", gb_weights(b, 3, 1, (int) t->frames, WIDTH), x);
+    const uint32_t d = GB(b, "Sub", "", counted(b, y, 1), counted(b, y, 0));
+    uint32_t m = between(b, d, -t->right, t->left);
+    if (t->first)
+        m = GB(b, "Or", "", m, GB(b, "Less", "", counted(b, y, 0), gb_int(b, t->first)));
+    uint32_t s = GB(b, "MatMul", "", GB(b, "MatMul", "", y, gb_weights(b, 2, WIDTH, WIDTH)),
+                    gb_transpose(b, y, "0,2,1"));
+    s = GB(b, "Softmax", "axis=-1", GB(b, "Where", "", m, s, gb_scalar(b, -INFINITY)));
+    s = GB(b, "Where", "", GB(b, "IsNaN", "", s), gb_scalar(b, 0), s);
+    const uint32_t z = GB(b, "Add", "", y, GB(b, "MatMul", "", s, y));
+    gb_output(b, gb_slice(b, z, 1, t->frames, INT64_MAX, 1));
+}
+
+static void test_tokens(void)
+{
+    static const struct pass cuts = { "early-cuts", true, graph_with_early_cuts };
+    static const int64_t lengths[] = { 0, 1, 2, 5, 9, 30, -1 };
+    for (int64_t k = 0; k < 16; k++) {
+        const struct cache t = { 1 + k % 5, k % 4, k % 3, k % 2 * (1 + k % 5), OF_KEYS };
+        const int64_t pulse = 1 + k % 4, pulses[] = { pulse, -1 };
+        struct oracle o;
+        bool opens = oracle_open(&o, tokens, &t, NULL) == LAW_HOLDS;
+        struct graph *g = opens ? &o.model->decluttered.g : NULL;
+        opens = opens && passes_run(&cuts, 1, g, g, NULL, &o.err) == RILL_OK &&
+            oracle_pulse(&o, pulse) == LAW_HOLDS;
+        const int64_t late = opens ? o.plan->pgraph.outputs[0].delay : -1;
+        oracle_check(late == t.right, "tokens %d: %lld late at pulse %lld: %s", (int) k,
+                     (long long) late, (long long) pulse, o.err.text);
+        if (opens)
+            oracle_laws(&o, "tokens", pulses, lengths);
+        oracle_close(&o);
+    }
+}
+
 /* ---- keys that are means of segments ---- */
 
 /* Query i sees the means of segments from `far` before its own to `near` before it. */
@@ -356,6 +396,7 @@ int main(void)
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         joint_test(&list[i]);
     test_caches();
+    test_tokens();
     test_segments();
     test_late_bias();
     test_learned_key();

@@ -19,6 +19,7 @@ static const struct pass declutter_passes[] = {
     { "integer-moves", true, graph_with_integers_moved },
     { "integer-forms", false, graph_with_integer_forms },
     { "integer-products", false, graph_with_integer_products },
+    { "early-cuts", true, graph_with_early_cuts },
     { "joined-queries", false, graph_with_queries_apart },
     { "joined-keys", false, graph_with_keys_apart },
     { "layer-norms", false, graph_with_norms_recognised },

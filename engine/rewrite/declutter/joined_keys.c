@@ -49,31 +49,9 @@ static const struct dim *size_at(const struct apart *l, uint32_t w, int back)
 static uint32_t put(struct apart *l, const struct op *op, const void *attr, const uint32_t *in,
                     unsigned n_in)
 {
-    struct graph *g = l->e->g;
-    const char *name = g->nodes[l->at].name;
-    const struct fact *facts[8];
-    struct fact out;
-    void *own = NULL;
-    uint32_t w;
-    if (l->status != RILL_OK || n_in > 8)
-        return WIRE_NONE;
-    if (!attr && (own = arena_alloc(g->arena, op->attr_bytes + 1)))
-        l->status = attrs_parse(op, name, NULL, 0, own, l->err);
-    for (unsigned i = 0; i < n_in; i++)
-        facts[i] = in[i] == WIRE_NONE ? NULL : fact_at(l, in[i]);
-    const struct node n = { .name = name,
-                            .op = op,
-                            .attr = attr ? attr : own,
-                            .in = (uint32_t *) (uintptr_t) in,
-                            .n_in = n_in,
-                            .n_out = 1 };
-    if (l->status == RILL_OK)
-        l->status = n.attr ? op_infer(&n, facts, &out, g->dims, g->arena, l->err) : RILL_NOMEM;
-    if (l->status != RILL_OK)
-        return WIRE_NONE;
-    w = graph_add_wire(g, name, &out);
-    if (w == WIRE_NONE || !edit_insert(l->e, l->at, op, n.attr, in, n_in, &w, 1))
-        l->status = err_set(l->err, RILL_NOMEM, "out of memory");
+    uint32_t w = WIRE_NONE;
+    if (l->status == RILL_OK && n_in <= PUT_INPUTS)
+        l->status = put_before(l->e, l->at, op, attr, in, n_in, &w, l->err);
     return w;
 }
 

@@ -49,6 +49,32 @@ rill_status put_op(struct graph *g, enum op_id id, const uint32_t *in, unsigned 
     return graph_add_node(g, op, name, attr, in, n_in, out, 1) ? RILL_OK : no_memory(err);
 }
 
+rill_status put_before(struct edit *e, uint32_t at, const struct op *op, const void *attr,
+                       const uint32_t *in, unsigned n_in, uint32_t *ret, rill_error *err)
+{
+    struct graph *g = e->g;
+    const char *name = g->nodes[at].name;
+    const struct fact *facts[PUT_INPUTS];
+    struct fact out;
+    void *own = attr ? NULL : arena_alloc(g->arena, op->attr_bytes + 1);
+    if (n_in > PUT_INPUTS || (!attr && !own))
+        return no_memory(err);
+    if (own)
+        TRY(attrs_parse(op, name, NULL, 0, own, err));
+    for (unsigned i = 0; i < n_in; i++)
+        facts[i] = in[i] == WIRE_NONE ? NULL : &g->wires[in[i]].fact;
+    const struct node n = { .name = name,
+                            .op = op,
+                            .attr = attr ? attr : own,
+                            .in = (uint32_t *) (uintptr_t) in,
+                            .n_in = n_in,
+                            .n_out = 1 };
+    TRY(op_infer(&n, facts, &out, g->dims, g->arena, err));
+    *ret = graph_add_wire(g, name, &out);
+    return *ret != WIRE_NONE && edit_insert(e, at, op, n.attr, in, n_in, ret, 1) ? RILL_OK
+                                                                                 : no_memory(err);
+}
+
 rill_status put_turned(struct graph *g, uint32_t wire, const int64_t *perm, uint32_t *out,
                        rill_error *err)
 {
