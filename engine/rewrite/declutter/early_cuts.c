@@ -139,6 +139,19 @@ static uint32_t cut_unsqueezed(struct cuts *c, const struct node *n, int back)
     return cut_first(c, n, back - behind);
 }
 
+/* Rows of a constant at places that have the axis. */
+static uint32_t cut_gathered(struct cuts *c, const struct node *n, int back)
+{
+    const int rank = fact_at(c, n->out[0])->rank, at = fact_at(c, n->in[1])->rank,
+              first = axis_normalise(axis_of(n), fact_at(c, n->in[0])->rank),
+              axis = rank - back - first;
+    uint32_t in[2] = { n->in[0] };
+    if (axis < 0 || axis >= at)
+        return cut_here(c, n->out[0], back);
+    in[1] = cut_wire(c, n->in[1], at - axis);
+    return in[1] == WIRE_NONE ? WIRE_NONE : put(c, n->op, n->attr, in, 2);
+}
+
 /* An op over other axes, which gives as many. */
 static bool runs_across(const struct cuts *c, const struct node *n, int back)
 {
@@ -162,6 +175,8 @@ static uint32_t cut_node(struct cuts *c, const struct node *n, int back)
         c->weighs |= is_square(c, n->in[0]);
         return cut_first(c, n, back);
     }
+    if (node_is(n, OP_GATHER) && match_value(c->e->g, n->in[0]))
+        return cut_gathered(c, n, back);
     if (node_is(n, OP_UNSQUEEZE))
         return cut_unsqueezed(c, n, back);
     c->weighs |= node_is(n, OP_SIGMOID) && is_square(c, n->in[0]);
