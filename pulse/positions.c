@@ -2,6 +2,7 @@
 #include "pulse/position_tables.h"
 #include "engine/ops/attrs.h"
 #include "pulse/exact.h"
+#include "pulse/position_windows.h"
 #include "pulse/within.h"
 
 #include <math.h>
@@ -675,6 +676,8 @@ static struct position node_position(const struct walk *w, const struct node *n)
     case OP_CLIP: return clipped(w, n);
     case OP_LOG: return logarithm(&w->ps->of[n->in[0]]);
     case OP_POW: return squared(w, n);
+    case OP_PAD: return position_padded(w->ps, w->g, n, as_whole(w, w->ps->of[n->in[0]]));
+    case OP_CONV: return position_convolved(w->ps, w->g, n, as_whole(w, w->ps->of[n->in[0]]));
     case OP_SLICE: return sliced(w, n, rank);
     case OP_CONCAT: return position_joined(w->ps, w->g, w->symbol, n);
     case OP_GATHER_ELEMENTS:

@@ -271,6 +271,35 @@ bool dim_slope(const struct dim *d, const struct dim *symbol, int64_t *ret_num, 
     }
 }
 
+/* ---- ratio ---- */
+
+/* What a grows by, over what b grows by, per unit of a symbol. */
+static bool ratio_guess(const struct dim *a, const struct dim *b, const struct dim *symbol,
+                        int64_t *ret)
+{
+    int64_t an, ad, bn, bd, num, den;
+    if (!dim_slope(a, symbol, &an, &ad) || !dim_slope(b, symbol, &bn, &bd) ||
+        __builtin_mul_overflow(an, bd, &num) || __builtin_mul_overflow(ad, bn, &den) || den == 0 ||
+        (den == -1 && num == INT64_MIN) || num % den)
+        return false;
+    *ret = num / den;
+    return true;
+}
+
+bool dim_ratio(struct dims *ds, const struct dim *a, const struct dim *b, int64_t *ret)
+{
+    const struct dim *symbol;
+    struct lin all = { 0 };
+    if (dim_is_bad(a) || dim_is_bad(b) || !dim_symbols(b, &symbol, 0, 1))
+        return false;
+    a = dim_refresh(ds, a);
+    b = dim_refresh(ds, b);
+    if (dim_is_bad(a) || dim_is_bad(b) || !ratio_guess(a, b, symbol, ret))
+        return false;
+    lin_add(&all, *ret, b);
+    return !all.bad && dim_from_lin(ds, &all) == a;
+}
+
 /* ---- substitution ---- */
 
 static const struct dim *subst_sum(struct dims *ds, const struct dim *d, const struct dim *symbol,

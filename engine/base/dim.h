@@ -41,6 +41,9 @@ const struct dim *dim_div_int(struct dims *ds, const struct dim *a, int64_t k); 
 const struct dim *dim_div_ceil_int(struct dims *ds, const struct dim *a, int64_t k);
 /* towards 0, as programs divide integers; k > 0 */
 const struct dim *dim_div_cut_int(struct dims *ds, const struct dim *a, int64_t k);
+/* The number k for which a is k * b whatever the symbols are; false: none is seen. a / b is k then,
+ * and a modulo b 0, wherever there is such a quotient. */
+bool dim_ratio(struct dims *ds, const struct dim *a, const struct dim *b, int64_t *ret);
 const struct dim *dim_min(struct dims *ds, const struct dim *a, const struct dim *b);
 const struct dim *dim_max(struct dims *ds, const struct dim *a, const struct dim *b);
 const struct dim *dim_broadcast(struct dims *ds, const struct dim *a, const struct dim *b);

@@ -223,17 +223,18 @@ static bool is_negative(const struct dim *d)
     return dim_is_const(d) && dim_value(d) < 0 && dim_value(d) > INT64_MIN;
 }
 
-/* A quotient by a symbol is not a size expression. */
+/* A quotient by a symbol is no size expression, but for a number times the divisor. */
 static const struct dim *dim_div(struct dims *ds, const struct dim *a, const struct dim *b)
 {
+    int64_t k;
     if (dim_is_const(a) && dim_is_const(b))
         return dim_int(ds, div_signed(dim_value(a), dim_value(b)));
     if (dim_is_const(b) && dim_value(b) > 0)
         return dim_div_cut_int(ds, a, dim_value(b));
     if (is_negative(b))
         return dim_mul_int(ds, dim_div_cut_int(ds, a, -dim_value(b)), -1);
-    if (dim_same(ds, a, b))
-        return dim_int(ds, 1);
+    if (dim_ratio(ds, a, b, &k))
+        return dim_int(ds, k);
     /* Rows over those that are wanted: 0 where the table is too short. */
     return dim_same(ds, rows_wanted(ds, a), b) ? dim_ge(ds, a, b) : dim_fresh(ds);
 }
@@ -248,7 +249,7 @@ static const struct dim *dim_mod(struct dims *ds, const struct dim *a, const str
         return dim_sub(ds, a,
                        dim_mul_int(ds, dim_div_int(ds, dim_mul_int(ds, a, -1), -dim_value(b)),
                                    dim_value(b)));
-    return dim_same(ds, a, b) ? dim_int(ds, 0) : dim_fresh(ds);
+    return dim_ratio(ds, a, b, &(int64_t) { 0 }) ? dim_int(ds, 0) : dim_fresh(ds);
 }
 
 /* Of the sign of the dividend: what a quotient cut towards 0 leaves. */
@@ -259,7 +260,7 @@ static const struct dim *dim_rem(struct dims *ds, const struct dim *a, const str
     const int64_t k = is_negative(b) ? -dim_value(b) : dim_is_const(b) ? dim_value(b) : 0;
     if (k > 0)
         return dim_sub(ds, a, dim_mul_int(ds, dim_div_cut_int(ds, a, k), k));
-    return dim_same(ds, a, b) ? dim_int(ds, 0) : dim_fresh(ds);
+    return dim_ratio(ds, a, b, &(int64_t) { 0 }) ? dim_int(ds, 0) : dim_fresh(ds);
 }
 
 static const struct dim *dim_or(struct dims *ds, const struct dim *a, const struct dim *b)

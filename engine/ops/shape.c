@@ -114,11 +114,12 @@ static const struct attr_spec reshape_attrs[] = {
  * provable. */
 static const struct dim *dim_quotient(struct dims *ds, const struct dim *a, const struct dim *b)
 {
+    int64_t k;
     if (a == b)
         return dim_int(ds, 1);
     if (!dim_is_const(b))
-        return NULL;
-    int64_t k = dim_value(b);
+        return dim_ratio(ds, a, b, &k) && k >= 0 ? dim_int(ds, k) : NULL;
+    k = dim_value(b);
     if (k == 0)
         return dim_is(a, 0) ? a : NULL;
     const struct dim *q = dim_div_int(ds, a, k);
@@ -144,9 +145,10 @@ static void size_strike(struct dims *ds, const struct dim *size, const struct di
 }
 
 /* The size that -1 stands for: what is left of the volume once sizes that stand on both sides are
- * struck out. */
+ * struck out; ret_by_length: a length is left, by which it was divided. */
 static const struct dim *reshape_rest(struct infer *c, const struct fact *x,
-                                      const struct dim *const *shape, int n, int hole)
+                                      const struct dim *const *shape, int n, int hole,
+                                      bool *ret_by_length)
 {
     const struct dim *left[RANK_MAX], *whole = dim_int(c->dims, 1), *rest = whole, *q;
     int m = 0;
@@ -157,6 +159,7 @@ static const struct dim *reshape_rest(struct infer *c, const struct fact *x,
         size_strike(c->dims, x->shape[i], left, &m, &whole);
     for (int i = 0; i < m; i++)
         rest = dim_mul(c->dims, rest, left[i]);
+    *ret_by_length = !dim_is_const(rest);
     return (q = dim_quotient(c->dims, whole, rest));
 }
 
@@ -180,7 +183,7 @@ static int64_t reshape_multiple(struct infer *c, const struct fact *x,
         for (int i = 0; i < x->rank; i++)
             opened.shape[i] =
                 dim_subst(c->dims, x->shape[i], symbol, dim_mul_int(c->dims, symbol, k));
-        if (reshape_rest(c, &opened, shape, n, hole))
+        if (reshape_rest(c, &opened, shape, n, hole, &(bool) { false }))
             return k;
     }
     return 0;
@@ -322,6 +325,22 @@ static rill_status sizes_assume(struct infer *c, struct fact *x, const struct di
     return RILL_OK;
 }
 
+/* A size that is a length is 0 for an empty sequence, which would mean that of the input where 0
+ * does, beside one that is left over: the whole run has axes of other sizes then, a stream not. */
+static rill_status reshape_needs(struct infer *c, const struct dim *const *shape, int n, int hole)
+{
+    char size[160], text[200];
+    for (int i = 0; i < n; i++) {
+        if (i == hole || dim_is_const(shape[i]))
+            continue;
+        dim_print(shape[i], size, sizeof size);
+        snprintf(text, sizeof text, "%s >= 1", size);
+        TRY(dims_claim_add(c->dims, DIM_CLAIM_STREAMS, text, dim_add_int(c->dims, shape[i], -1),
+                           c->err));
+    }
+    return RILL_OK;
+}
+
 static rill_status reshape_infer(struct infer *c)
 {
     const struct reshape_attr *a = c->attr;
@@ -330,6 +349,7 @@ static rill_status reshape_infer(struct infer *c)
     const struct dim *shape[RANK_MAX];
     unsigned n = 0;
     int hole = -1;
+    bool by_length = false;
     TRY(infer_dims(c, 1, shape, RANK_MAX, &n));
     for (unsigned i = 0; i < n; i++) {
         if (dim_is(shape[i], 0) && !a->allowzero) {
@@ -347,10 +367,10 @@ static rill_status reshape_infer(struct infer *c)
             return infer_fail(c, "size %lld is negative", (long long) dim_value(shape[i]));
         }
     }
-    if (hole >= 0 && !(shape[hole] = reshape_rest(c, x, shape, (int) n, hole))) {
+    if (hole >= 0 && !(shape[hole] = reshape_rest(c, x, shape, (int) n, hole, &by_length))) {
         TRY(sizes_assume(c, &refreshed, shape, (int) n));
         x = &refreshed;
-        shape[hole] = reshape_rest(c, x, shape, (int) n, hole);
+        shape[hole] = reshape_rest(c, x, shape, (int) n, hole, &by_length);
     }
     const struct dim *want = volume(c, x->shape, 0, x->rank);
     const struct dim *got = hole >= 0 && !shape[hole] ? NULL : volume(c, shape, 0, (int) n);
@@ -359,6 +379,8 @@ static rill_status reshape_infer(struct infer *c)
             shape[hole] = dim_int(c->dims, -1);
         return reshape_refuse(c, x, shape, (int) n, got || fact_is_static(x));
     }
+    if (hole >= 0 && by_length && !a->allowzero)
+        TRY(reshape_needs(c, shape, (int) n, hole));
     infer_shape(c, 0, x->type, (int) n, shape);
     return RILL_OK;
 }

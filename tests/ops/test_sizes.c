@@ -102,6 +102,10 @@ static void test_arithmetic(struct ops_test *t)
     is_numbers(t, fold(t, "Sub", NULL, 0, same, 2), DTYPE_I64, 2, NUMBERS(0, 0));
     is_numbers(t, fold(t, "Div", NULL, 0, same, 2), DTYPE_I64, 2, NUMBERS(1, 1));
     is_numbers(t, fold(t, "Mod", NULL, 0, same, 2), DTYPE_I64, 2, NUMBERS(0, 0));
+    const struct tensor *times[] = { sizes(t, 2, LIST("-3*S", "6*S+12")), same[0] };
+    is_numbers(t, fold(t, "Div", NULL, 0, times, 2), DTYPE_I64, 2, NUMBERS(-3, 3));
+    is_numbers(t, fold(t, "Mod", NULL, 0, times, 2), DTYPE_I64, 2, NUMBERS(0, 0));
+    is_numbers(t, fold(t, "Mod", &fmod, 1, times, 2), DTYPE_I64, 2, NUMBERS(0, 0));
     is_numbers(t, fold(t, "Equal", NULL, 0, same, 2), DTYPE_BOOL, 2, NUMBERS(1, 1));
     is_numbers(t, fold(t, "GreaterOrEqual", NULL, 0, same, 2), DTYPE_BOOL, 2, NUMBERS(1, 1));
     is_numbers(t, fold(t, "Less", NULL, 0, same, 2), DTYPE_BOOL, 2, NUMBERS(0, 0));
