@@ -47,7 +47,8 @@ static rill_status claims_write(struct record *to, const rill_plan *p, rill_erro
         const char *text = dims_claim_at(p->model->dims, n, &ge0);
         if (dim_symbols(ge0, found, 0, 2) != 1 || found[0] != p->symbol)
             continue;
-        record_u32(to, dims_claim_kind(p->model->dims, n) == DIM_CLAIM_ASSERTED ? 1 : 2);
+        const enum dim_claim_kind kind = dims_claim_kind(p->model->dims, n);
+        record_u32(to, kind == DIM_CLAIM_ASSERTED || kind == DIM_CLAIM_TABLE ? 1 : 2);
         record_text(to, text);
         TRY(dim_write(to, ge0, err));
     }

@@ -3,6 +3,7 @@
 #include "engine/base/checked.h"
 #include "engine/ops/attrs.h"
 #include "pulse/ints.h"
+#include "pulse/within.h"
 
 #include <math.h>
 
@@ -65,6 +66,65 @@ static const struct dim *chunk_table(const struct positions *ps, const struct te
             return NULL;
     return dim_add_int(ps->dims, dim_mul_int(ps->dims, dim_div_int(ps->dims, ps->axis[0], c), step),
                        first);
+}
+
+/* ---- lists of two numbers ---- */
+
+#define LIST_MAX 4096
+#define CHANGES_MAX 8
+
+/* The list's other number, and at which places it goes from one to the other; 0: there are more
+ * numbers or places. */
+static unsigned changes_of(const struct tensor *v, int64_t *ret_at, double *ret_other)
+{
+    const double one = tensor_get_f64(v, v->data, 0);
+    unsigned n = 0;
+    for (int64_t i = 1; i < tensor_count(v); i++) {
+        const double now = tensor_get_f64(v, v->data, i);
+        if (now == tensor_get_f64(v, v->data, i - 1))
+            continue;
+        *ret_other = n ? *ret_other : now;
+        if (n == CHANGES_MAX || now != (n % 2 ? one : *ret_other))
+            return 0;
+        ret_at[n++] = i;
+    }
+    return n;
+}
+
+static bool is_list(const struct tensor *v)
+{
+    return v && v->rank == 1 && tensor_count(v) >= 2 && tensor_count(v) <= LIST_MAX &&
+        (v->type == DTYPE_BOOL || v->type == DTYPE_F32 || v->type == DTYPE_F64 ||
+         v->type == DTYPE_I64 || v->type == DTYPE_I32);
+}
+
+struct position table_picked(const struct positions *ps, const struct graph *g,
+                             const struct node *n)
+{
+    struct dims *ds = ps->dims;
+    const struct tensor *v = node_is(n, OP_GATHER) ? node_value(g, n, 0) : NULL;
+    const struct position at =
+        is_list(v) && n->in[1] != WIRE_NONE ? ps->of[n->in[1]] : (struct position) { 0 };
+    int64_t change[CHANGES_MAX];
+    double other = 0;
+    if (!at.e || at.pair || at.parts > 1 || !dim_is(dim_ge(ds, at.e, dim_int(ds, 0)), 1) ||
+        !dim_is(dim_ge(ds, dim_int(ds, tensor_count(v) - 1), at.e), 1))
+        return (struct position) { 0 };
+    const unsigned changes = changes_of(v, change, &other);
+    const struct dim *is_other = dim_int(ds, 0);
+    for (unsigned i = 0; i < changes; i++)
+        is_other =
+            dim_add(ds, is_other,
+                    dim_mul_int(ds, within_ge(ps, at.e, dim_int(ds, change[i])), i % 2 ? -1 : 1));
+    const double first = tensor_get_f64(v, v->data, 0);
+    if (!changes || (!dtype_is_float(v->type) && fmax(fabs(first), fabs(other)) > INT32_MAX))
+        return (struct position) { 0 };
+    if (dtype_is_float(v->type))
+        return (struct position) { is_other, true, other, first, 1 };
+    return (struct position) {
+        .e = dim_add_int(ds, dim_mul_int(ds, is_other, (int64_t) other - (int64_t) first),
+                         (int64_t) first)
+    };
 }
 
 /* ---- masks ---- */

@@ -9,6 +9,11 @@
 /* Of more than one element; e NULL: it is no such table. */
 struct position table_position(const struct positions *ps, const struct tensor *v);
 
+/* Of a Gather in a list of two numbers, constant, at places that are known and always in it: which
+ * of the two follows from the places at which the list changes. */
+struct position table_picked(const struct positions *ps, const struct graph *g,
+                             const struct node *n);
+
 /* Of y, which has the elements of x, whose own is `at`: rows of a fixed length, one behind the
  * other (chunk numbers, each repeated); e NULL: it is another Reshape. */
 struct position rows_position(const struct positions *ps, const struct position *at,

@@ -643,9 +643,10 @@ static struct position node_position(const struct walk *w, const struct node *n)
     int rank = w->g->wires[n->out[0]].fact.rank;
     if (node_is(n, OP_CONSTANT_OF_SHAPE))
         return filled(w, n);
-    const struct position square = square_compared(w, n, rank);
-    if (square.e)
-        return square;
+    struct position y = square_compared(w, n, rank);
+    y = y.e ? y : table_picked(w->ps, w->g, n);
+    if (y.e)
+        return y;
     for (unsigned i = 0; i < n->n_in; i++)
         if (n->in[i] == WIRE_NONE
                 ? i == 0

@@ -8,7 +8,8 @@
 enum dim_claim_kind {
     DIM_CLAIM_ASSERTED,
     DIM_CLAIM_STREAMS, /* for a stream to give what the whole run gives, which needs it not */
-    DIM_CLAIM_NEEDED   /* by an op, which refuses other lengths */
+    DIM_CLAIM_NEEDED,  /* by an op, which refuses other lengths */
+    DIM_CLAIM_TABLE    /* by a table that ends there, as a whole run does; a stream goes on */
 };
 
 rill_status dims_claim_add(struct dims *ds, enum dim_claim_kind kind, const char *text,

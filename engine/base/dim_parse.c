@@ -522,7 +522,8 @@ const char *dims_claim_broken(const struct dims *ds, const struct dim *symbol, i
 const char *dims_need_broken(const struct dims *ds, const struct dim *symbol, int64_t v)
 {
     for (const struct dim_claim *c = ds->claims; c; c = c->next)
-        if (c->kind != DIM_CLAIM_ASSERTED && claim_is_broken(c, symbol, v))
+        if (c->kind != DIM_CLAIM_ASSERTED && c->kind != DIM_CLAIM_TABLE &&
+            claim_is_broken(c, symbol, v))
             return c->text;
     return NULL;
 }
@@ -573,6 +574,12 @@ static rill_status bound_assume(struct dims *ds, const struct dim *d, int64_t co
     if (!inner)
         return RILL_OK;
     const struct dim *bound = d->arg[inner == d->arg[0] ? 1 : 0];
+    char size[120], text[160];
+    dim_print(inner, size, sizeof size);
+    snprintf(text, sizeof text, "%s %s %lld", size,
+             coef > 0 ? "<=" : ">=", (long long) dim_value(bound));
+    TRY(dims_claim_add(ds, DIM_CLAIM_TABLE, text,
+                       coef > 0 ? dim_sub(ds, bound, inner) : dim_sub(ds, inner, bound), reterr));
     return dims_assume(ds, coef > 0 ? dim_sub(ds, bound, inner) : dim_sub(ds, inner, bound),
                        reterr);
 }

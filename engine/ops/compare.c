@@ -164,6 +164,37 @@ static int where_base(const struct node *n, unsigned output)
     return output ? -1 : 2;
 }
 
+/* What is missing to a whole multiple, as pads are computed: 0 where k divides x, else k - x % k,
+ * is k * ceil(x / k) - x, which is 0 where k divides x. NULL: it is something else. */
+static const struct dim *dim_missing(struct dims *ds, const struct dim *is, const struct dim *none,
+                                     const struct dim *else_)
+{
+    const struct dim_parts x = dim_parts(is);
+    if (x.form != DIM_FORM_EQUAL || !dim_is(none, 0))
+        return NULL;
+    for (unsigned i = 0; i < 2; i++) {
+        const struct dim *left = dim_sub(ds, x.arg[i], x.arg[1 - i]), *k = dim_add(ds, else_, left);
+        if (!dim_is_const(k) || dim_value(k) <= 0 || dim_value(k) > INT32_MAX)
+            continue;
+        const struct dim *down = dim_div_int(ds, x.arg[i], dim_value(k)),
+                         *up = dim_div_ceil_int(ds, x.arg[i], dim_value(k));
+        if (dim_mul_int(ds, down, dim_value(k)) == x.arg[1 - i])
+            return dim_sub(ds, dim_mul_int(ds, up, dim_value(k)), x.arg[i]);
+    }
+    return NULL;
+}
+
+static const struct dim *dim_where(struct dims *ds, const struct dim *is, const struct dim *a,
+                                   const struct dim *b)
+{
+    if (dim_is_const(is))
+        return dim_value(is) ? a : b;
+    const struct dim *missing = dim_missing(ds, is, a, b);
+    if (!missing)
+        missing = dim_missing(ds, dim_sub(ds, dim_int(ds, 1), is), b, a);
+    return missing ? missing : dim_add(ds, b, dim_mul(ds, is, dim_sub(ds, a, b)));
+}
+
 static void where_dim(const struct eval *e, struct dims *ds)
 {
     struct elem_loop l;
@@ -174,10 +205,7 @@ static void where_dim(const struct eval *e, struct dims *ds)
         const struct dim *v[3];
         for (unsigned k = 0; k < 3; k++)
             v[k] = elem_dim_at(ds, e->in[k], e->x[k], elem_offset(&l, k, i));
-        if (dim_is_const(v[0]))
-            y[i] = dim_value(v[0]) ? v[1] : v[2];
-        else
-            y[i] = dim_add(ds, v[2], dim_mul(ds, v[0], dim_sub(ds, v[1], v[2])));
+        y[i] = dim_where(ds, v[0], v[1], v[2]);
     }
 }
 

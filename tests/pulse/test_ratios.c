@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Lengths over lengths, and what windows of a pad mask count: known numbers whatever the length. */
+#include "engine/base/dim_claims.h"
 #include "engine/rewrite/pass.h"
 #include "pulse/position_fold.h"
 #include "tests/pulse/oracle.h"
@@ -70,6 +71,65 @@ static void counted(struct gb *b, const void *ctx)
     gb_output(b, y);
 }
 
+/* ---- what is missing to whole blocks, 0 where nothing is ---- */
+
+/* ctx: whether the two sides of the Where are turned round. */
+static void missing(struct gb *b, const void *ctx)
+{
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), n = length_of(b, x),
+                   left = GB(b, "Mod", "", n, gb_ints(b, 6)),
+                   more = GB(b, "Sub", "", gb_ints(b, 6), left), zero = gb_ints(b, 0),
+                   whole = GB(b, "Equal", "", left, zero);
+    const uint32_t pad = *(const bool *) ctx
+        ? GB(b, "Where", "", GB(b, "Not", "", whole), more, zero)
+        : GB(b, "Where", "", whole, zero, more);
+    const uint32_t y =
+        GB(b, "Pad", "", x, GB(b, "Concat", "axis=0", gb_ints(b, 0, 0, 0, 0), pad, gb_ints(b, 0)));
+    gb_output(b,
+              GB(b, "ReduceMean", "keepdims=0",
+                 GB(b, "Reshape", "", y, gb_ints(b, 1, -1, 6, WIDTH)), gb_ints(b, 2)));
+}
+
+/* ---- masks by a list of distances, weights by logarithms ---- */
+
+struct listed {
+    bool logs;
+    int least; /* of places */
+    float numbers[5];
+};
+
+static void listed(struct gb *b, const void *ctx)
+{
+    const struct listed *c = ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    const uint32_t n = GB(b, "Squeeze", "", length_of(b, x)),
+                   i = GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1)),
+                   apart = GB(b, "Sub", "", GB(b, "Unsqueeze", "", i, gb_ints(b, 1)), i),
+                   at =
+                       GB(b, "Min", "", GB(b, "Max", "", apart, gb_int(b, c->least)), gb_int(b, 4)),
+                   shown = GB(b, "Gather", "", gb_floats(b, 5, c->numbers), at),
+                   near = GB(b, "And", "", GB(b, "Greater", "", shown, gb_scalar(b, 0.5f)),
+                             GB(b, "GreaterOrEqual", "", apart, gb_int(b, 0)));
+    const uint32_t scores =
+        GB(b, "Where", "", near, GB(b, "MatMul", "", x, gb_transpose(b, x, "0,2,1")),
+           gb_scalar(b, -1e9f));
+    const uint32_t weights = c->logs ? GB(b, "Exp", "", GB(b, "LogSoftmax", "axis=-1", scores))
+                                     : GB(b, "Softmax", "axis=-1", scores);
+    gb_output(b, GB(b, "MatMul", "", weights, x));
+}
+
+/* ---- a table that ends ---- */
+
+static void tabled(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    gb_output(b,
+              GB(b, "Add", "", x,
+                 GB(b, "Slice", "", gb_weights(b, 2, 40, WIDTH), gb_ints(b, 0), length_of(b, x),
+                    gb_ints(b, 0))));
+}
+
 static const struct ratio_case {
     const char *name;
     gb_recipe *recipe;
@@ -86,6 +146,13 @@ static const struct ratio_case {
     { "the first see none", counted, (const struct counted[]) { { 4, 3, 2, 1, 0, false } }, NULL },
     { "the first see few", counted, (const struct counted[]) { { 4, 5, 1, 1, 3, false } }, NULL },
     { "of a half", counted, (const struct counted[]) { { 2, 3, 1, 0.5f, 1, false } }, NULL },
+    { "what is missing to sixes", missing, (const bool[]) { false }, NULL },
+    { "what is missing, turned round", missing, (const bool[]) { true }, NULL },
+    { "a list of distances", listed, (const struct listed[]) { { false, 0, { 1, 1, 1, 0, 0 } } },
+      NULL },
+    { "a list with holes, by logarithms", listed,
+      (const struct listed[]) { { true, 0, { 1, 0, 1, 1, 0 } } }, NULL },
+    { "a table of forty", tabled, NULL, "S>=1" },
     { "the last see few", counted, (const struct counted[]) { { 1, 3, 1, 1, 2, true } }, NULL },
 };
 
@@ -104,6 +171,7 @@ static void case_test(const struct ratio_case *c)
     const bool cut = c->recipe == windows;
     struct oracle o;
     const bool made = opened(&o, c);
+    o.tolerance = c->recipe == listed ? 1e-6F : 0;
     oracle_check(made, "%s: %s", c->name, o.err.text);
     if (made)
         oracle_check(oracle_laws(&o, c->name, cut ? blocks : pulses, cut ? whole : lengths) > 0,
@@ -127,8 +195,43 @@ static void gone_test(void)
     }
 }
 
+/* Lists that show the farthest frames, or whose places may be below 0, and distances of three
+ * numbers. */
+static void refused_test(void)
+{
+    static const struct listed seen[] = { { false, 0, { 1, 0, 1, 1, 1 } },
+                                          { false, -1, { 1, 1, 1, 0, 1 } },
+                                          { true, 0, { 1, 1, 2, 1, 1 } } };
+    for (size_t k = 0; k < sizeof seen / sizeof *seen; k++) {
+        struct oracle o;
+        const bool made = oracle_open(&o, listed, &seen[k], NULL) == LAW_HOLDS;
+        oracle_check(made && oracle_pulse(&o, 4) == LAW_REFUSED, "list %d: %s", (int) k,
+                     o.err.text);
+        oracle_close(&o);
+    }
+}
+
+/* A stream goes on behind the table, a whole run does not: the length is told. */
+static void ends_test(void)
+{
+    struct oracle o;
+    const bool made = oracle_open(&o, tabled, NULL, "S>=1") == LAW_HOLDS;
+    oracle_check(made, "a table: %s", o.err.text);
+    if (made) {
+        const struct dims *ds = o.model->dims;
+        const char *past = dims_claim_broken(ds, o.model->stream, 41);
+        oracle_check(past && !strcmp(past, "S <= 40") &&
+                         !dims_claim_broken(ds, o.model->stream, 40) &&
+                         !dims_need_broken(ds, o.model->stream, 41),
+                     "41 frames of a table of 40: %s", past ? past : "nothing");
+    }
+    oracle_close(&o);
+}
+
 int main(void)
 {
+    refused_test();
+    ends_test();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         case_test(&cases[i]);
     gone_test();

@@ -10,6 +10,7 @@ static const struct pass declutter_passes[] = {
     { "writes", true, graph_with_writes_scanned },
     { "frames-put", true, graph_with_frames_put },
     { "last-frames", true, graph_with_last_frames_padded },
+    { "softmax-of-logs", false, graph_with_softmax_of_logs },
     { "resizes", false, graph_with_resizes_recognised },
     { "nearest", false, graph_with_nearest_recognised },
     { "rows-apart", false, graph_with_rows_apart },

@@ -16,6 +16,10 @@ rill_status graph_with_writes_scanned(struct graph *ret, const struct graph *g, 
 rill_status graph_with_softplus_in_parts(struct graph *ret, const struct graph *g,
                                          rill_error *reterr);
 
+/* The exponential of a LogSoftmax becomes a Softmax. Changes how results round. */
+rill_status graph_with_softmax_of_logs(struct graph *ret, const struct graph *g,
+                                       rill_error *reterr);
+
 /* Nodes that give their input back go, a Slice of everything among them, and so do those that
  * flatten a tensor to rows for an op over its last axis, and a Where for infinite elements of what
  * has none. A GatherND of one coordinate becomes a Gather. */
