@@ -505,10 +505,22 @@ static rill_status slice_short(const struct pulser *p, const struct node *n, con
                    text, f->sf.axis, hint);
 }
 
+/* A start that counts from the end at least as many frames as there are, at every length, is the
+ * first frame. */
+static const struct dim *start_of(struct pulser *p, const struct node *n, int64_t at, int axis)
+{
+    struct dims *ds = p->dst->dims;
+    const struct dim *start = dim_at(p, node_value(p->src, n, 1), at), *zero = dim_int(ds, 0),
+                     *size = pulser_fact(p, n->in[0])->shape[axis];
+    const bool all = !dim_is_const(start) && dim_is(dim_ge(ds, zero, start), 1) &&
+        dim_is(dim_ge(ds, zero, dim_add(ds, size, start)), 1);
+    return all ? zero : start;
+}
+
 static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at, struct flow *f)
 {
     const struct tensor *steps = node_value(p->src, n, 4);
-    const struct dim *start = dim_at(p, node_value(p->src, n, 1), at),
+    const struct dim *start = start_of(p, n, at, f->sf.axis),
                      *out = pulser_fact(p, n->out[0])->shape[f->sf.axis];
     int64_t step = steps ? dim_value(dim_at(p, steps, at)) : 1;
     if (step < 0)

@@ -118,6 +118,17 @@ static void listed(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "MatMul", "", weights, x));
 }
 
+/* ---- from so many frames before the end as there are ---- */
+
+/* ctx: every so many frames. */
+static void from_all(struct gb *b, const void *ctx)
+{
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH),
+                   y = GB(b, "Slice", "", x, GB(b, "Neg", "", length_of(b, x)),
+                          gb_ints(b, INT64_MAX), gb_ints(b, 1), gb_ints(b, *(const int *) ctx));
+    gb_output(b, GB(b, "Tanh", "", y));
+}
+
 /* ---- a table that ends ---- */
 
 static void tabled(struct gb *b, const void *ctx)
@@ -152,6 +163,8 @@ static const struct ratio_case {
       NULL },
     { "a list with holes, by logarithms", listed,
       (const struct listed[]) { { true, 0, { 1, 0, 1, 1, 0 } } }, NULL },
+    { "from all frames before the end", from_all, (const int[]) { 1 }, NULL },
+    { "every second from there", from_all, (const int[]) { 2 }, NULL },
     { "a table of forty", tabled, NULL, "S>=1" },
     { "the last see few", counted, (const struct counted[]) { { 1, 3, 1, 1, 2, true } }, NULL },
 };
