@@ -184,14 +184,23 @@ static const struct dim *dim_missing(struct dims *ds, const struct dim *is, cons
     return NULL;
 }
 
+/* Of 0 == x, as a negation is, that x; NULL: it is something else. */
+static const struct dim *dim_negated(const struct dim *is)
+{
+    const struct dim_parts x = dim_parts(is);
+    if (x.form != DIM_FORM_EQUAL || (!dim_is(x.arg[0], 0) && !dim_is(x.arg[1], 0)))
+        return NULL;
+    return x.arg[dim_is(x.arg[0], 0)];
+}
+
 static const struct dim *dim_where(struct dims *ds, const struct dim *is, const struct dim *a,
                                    const struct dim *b)
 {
     if (dim_is_const(is))
         return dim_value(is) ? a : b;
-    const struct dim *missing = dim_missing(ds, is, a, b);
-    if (!missing)
-        missing = dim_missing(ds, dim_sub(ds, dim_int(ds, 1), is), b, a);
+    const struct dim *other = dim_negated(is), *missing = dim_missing(ds, is, a, b);
+    if (!missing && other)
+        missing = dim_missing(ds, other, b, a);
     return missing ? missing : dim_add(ds, b, dim_mul(ds, is, dim_sub(ds, a, b)));
 }
 

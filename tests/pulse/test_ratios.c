@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lengths over lengths, and what windows of a pad mask count: known numbers whatever the length. */
 #include "engine/base/dim_claims.h"
+#include "engine/rewrite/declutter/passes.h"
 #include "engine/rewrite/pass.h"
 #include "pulse/position_fold.h"
 #include "tests/pulse/oracle.h"
@@ -171,9 +172,10 @@ static const struct ratio_case {
 
 static bool opened(struct oracle *o, const struct ratio_case *c)
 {
-    static const struct pass fold = { "positions-folded", true, graph_with_positions_folded };
+    static const struct pass fold[] = { { "softmax-of-logs", false, graph_with_softmax_of_logs },
+                                        { "positions-folded", true, graph_with_positions_folded } };
     return oracle_open(o, c->recipe, c->ctx, c->assertion) == LAW_HOLDS &&
-        passes_run(&fold, 1, &o->model->decluttered.g, &o->model->decluttered.g, NULL, &o->err) ==
+        passes_run(fold, 2, &o->model->decluttered.g, &o->model->decluttered.g, NULL, &o->err) ==
         RILL_OK;
 }
 
@@ -217,7 +219,8 @@ static void refused_test(void)
                                           { true, 0, { 1, 1, 2, 1, 1 } } };
     for (size_t k = 0; k < sizeof seen / sizeof *seen; k++) {
         struct oracle o;
-        const bool made = oracle_open(&o, listed, &seen[k], NULL) == LAW_HOLDS;
+        const bool made =
+            opened(&o, &(const struct ratio_case) { .recipe = listed, .ctx = &seen[k] });
         oracle_check(made && oracle_pulse(&o, 4) == LAW_REFUSED, "list %d: %s", (int) k,
                      o.err.text);
         oracle_close(&o);
