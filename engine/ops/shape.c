@@ -174,16 +174,18 @@ static int64_t reshape_multiple(struct infer *c, const struct fact *x,
     for (int i = 0; i < n; i++)
         if (dim_is(shape[i], -1))
             hole = i;
-        else if (!dim_is_const(shape[i]) || __builtin_mul_overflow(all, dim_value(shape[i]), &all))
+        else if (dim_is_const(shape[i]) && __builtin_mul_overflow(all, dim_value(shape[i]), &all))
             return 0;
     for (int64_t k = 2; hole >= 0 && k <= all && k <= MULTIPLE_MAX; k++) {
+        const struct dim *const times = dim_mul_int(c->dims, symbol, k), *want[RANK_MAX];
         struct fact opened = *x;
         if (all % k)
             continue;
         for (int i = 0; i < x->rank; i++)
-            opened.shape[i] =
-                dim_subst(c->dims, x->shape[i], symbol, dim_mul_int(c->dims, symbol, k));
-        if (reshape_rest(c, &opened, shape, n, hole, &(bool) { false }))
+            opened.shape[i] = dim_subst(c->dims, x->shape[i], symbol, times);
+        for (int i = 0; i < n; i++)
+            want[i] = dim_subst(c->dims, shape[i], symbol, times);
+        if (reshape_rest(c, &opened, want, n, hole, &(bool) { false }))
             return k;
     }
     return 0;

@@ -227,6 +227,16 @@ static void refused_test(void)
     }
 }
 
+/* Without the assertion, it is named. */
+static void words_test(void)
+{
+    struct oracle o;
+    const bool made = oracle_open(&o, windows, (const bool[]) { true }, NULL) == LAW_HOLDS;
+    oracle_check(!made && strstr(o.err.text, "it would with --assert \"S == 4*(S/4)\""), "%s",
+                 o.err.text);
+    oracle_close(&o);
+}
+
 /* A stream goes on behind the table, a whole run does not: the length is told. */
 static void ends_test(void)
 {
@@ -247,6 +257,7 @@ static void ends_test(void)
 int main(void)
 {
     refused_test();
+    words_test();
     ends_test();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         case_test(&cases[i]);
