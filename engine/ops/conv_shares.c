@@ -49,7 +49,6 @@ static rill_status args_make(struct prep *c, const struct conv_rows *v, const st
     *s = *v;
     s->group = r->groups;
     s->cout = r->channels;
-    epilogue_cut(&s->epilogue, r->group * v->cout + r->channel);
     s->phase = memcpy(p, v->phase, (size_t) v->n_phases * sizeof *p);
     for (int64_t i = 0; i < v->n_phases; i++)
         phase_cut(&p[i], r);

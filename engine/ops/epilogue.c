@@ -117,38 +117,6 @@ static size_t steps_make(struct prep *c, const struct epilogue *p, struct attr_i
     return n;
 }
 
-/* Rows that end in a part of a vector are one row where what they have a number for is known, and
- * few of them are: each of their numbers is there for every place then. */
-#define SPREAD_PLACES_MAX 64
-#define SPREAD_FLOATS_MAX 2048
-static bool spread_pays(const struct prep *c, const struct epilogue *p)
-{
-    bool known = true;
-    for (unsigned i = 0; i < p->n_in; i++)
-        known = known && (p->lie[i] != LIE_AXES || c->in[p->first_in + i]->data);
-    return known && p->by_channel && p->places % KERN_LANES && p->places < SPREAD_PLACES_MAX &&
-        p->channels * p->places <= SPREAD_FLOATS_MAX;
-}
-
-static rill_status inputs_spread(struct prep *c, struct epilogue *p)
-{
-    const size_t n = (size_t) (p->channels * p->places);
-    for (unsigned i = 0; i < p->n_in; i++) {
-        const float *from = c->in[p->first_in + i]->data;
-        float *to = p->lie[i] == LIE_AXES ? arena_array(c->arena, float, n) : NULL;
-        if (p->lie[i] != LIE_AXES)
-            continue;
-        if (!to)
-            return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-        for (size_t k = 0; k < n; k++)
-            to[k] = from[k / (size_t) p->places];
-        p->spread[i] = to;
-        p->channel_step[1 + i] = (size_t) p->places;
-    }
-    p->by_channel = false;
-    return RILL_OK;
-}
-
 rill_status epilogue_prepare(struct prep *c, struct attr_ints steps, struct epilogue *ret)
 {
     const struct tensor *y = c->out[0];
@@ -176,8 +144,6 @@ rill_status epilogue_prepare(struct prep *c, struct attr_ints steps, struct epil
         ret->by_channel |= ret->lie[i] == LIE_AXES && ret->places > 1;
         ret->channel_step[1 + i] = ret->lie[i] == LIE_ALL ? places : ret->lie[i] == LIE_AXES;
     }
-    if (spread_pays(c, ret))
-        TRY(inputs_spread(c, ret));
     ret->program = (struct kern_program) { instr, steps_make(c, ret, steps, instr) };
     return RILL_OK;
 }
@@ -191,7 +157,7 @@ void epilogue_channels(const struct epilogue *p, const struct eval *e, float *y,
     if (!p->program.n_instrs || n < 1)
         return;
     for (unsigned k = 0; k < p->n_in; k++) {
-        const float *x = p->spread[k] ? p->spread[k] : e->x[p->first_in + k];
+        const float *x = e->x[p->first_in + k];
         int64_t channel = p->lie[k] == LIE_ALL ? i * p->channels + first : first;
         buffer[1 + k] =
             (float *) (uintptr_t) x + (size_t) channel * p->channel_step[1 + k]; /* only read */
@@ -230,13 +196,6 @@ void epilogue_rows(const struct epilogue *p, const struct eval *e, float *y)
     }
     e->kern->program_f32(&p->program, buffer, step, whole ? 1 : rows,
                          whole ? rows * channels : channels);
-}
-
-void epilogue_cut(struct epilogue *p, int64_t channel)
-{
-    for (unsigned k = 0; k < p->n_in; k++)
-        if (p->spread[k])
-            p->spread[k] += channel * p->places;
 }
 
 void epilogue_shift(const struct epilogue *p, int64_t channel, int64_t element, size_t *shift_bytes)

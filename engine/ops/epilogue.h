@@ -33,8 +33,6 @@ struct epilogue {
     bool by_channel;                          /* a row of the program is a channel */
     enum lie lie[EPILOGUE_IN_MAX];            /* LIE_AXES: one element a channel */
     size_t channel_step[1 + EPILOGUE_IN_MAX]; /* floats of a buffer from channel to channel */
-    /* of LIE_AXES: the number of each channel for each of its places; NULL: as the input lies */
-    const float *spread[EPILOGUE_IN_MAX];
     int64_t row_floats; /* from row to row of epilogue_rows: the channels of all shares */
 };
 
@@ -60,9 +58,6 @@ rill_status epilogue_prepare(struct prep *c, struct attr_ints steps, struct epil
 /* Runs it on n channels from `first` on of image i; y: those channels, one after the other. */
 void epilogue_channels(const struct epilogue *p, const struct eval *e, float *y, int64_t i,
                        int64_t first, int64_t n);
-/* Of a share's own epilogue, whose first channel this is: what was made of its inputs begins there.
- */
-void epilogue_cut(struct epilogue *p, int64_t channel);
 /* For a share that begins at that channel (0 where it has all) and that element of the output: adds
  * where the epilogue's inputs begin to shift_bytes (struct share). */
 void epilogue_shift(const struct epilogue *p, int64_t channel, int64_t element,
