@@ -198,6 +198,8 @@ static uint32_t cut_wire(struct cuts *c, uint32_t w, int back)
         }
     if (c->n_done == LOOKS_MAX || c->status != RILL_OK)
         return WIRE_NONE;
+    if (w >= c->e->n_wires) /* an earlier cut has made it */
+        return cut_here(c, w, back);
     const struct node *by = graph_producer(c->e->g, w);
     const bool sole = is_square(c, w) || edit_sole_producer(c->e, w, &at);
     struct cut_wire *done = &c->done[c->n_done++];
