@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Ops on shapes: views, and values made of sizes. */
 #include "engine/base/dim_claims.h"
+#include "engine/base/dim_lengths.h"
 #include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
@@ -163,63 +164,67 @@ static const struct dim *reshape_rest(struct infer *c, const struct fact *x,
     return (q = dim_quotient(c->dims, whole, rest));
 }
 
-#define MULTIPLE_MAX 4096
+struct reshape_wanted {
+    struct infer *c;
+    const struct fact *x;
+    const struct dim *const *shape;
+    int n, hole;
+    const struct dim *symbol;
+};
 
-/* The multiple of the symbol by which the wanted shape would fit; 0: none is seen. */
-static int64_t reshape_multiple(struct infer *c, const struct fact *x,
-                                const struct dim *const *shape, int n, const struct dim *symbol)
+static bool reshape_fits(void *ctx, const struct dim *length)
 {
-    int64_t all = 1;
-    int hole = -1;
-    for (int i = 0; i < n; i++)
-        if (dim_is(shape[i], -1))
-            hole = i;
-        else if (dim_is_const(shape[i]) && __builtin_mul_overflow(all, dim_value(shape[i]), &all))
-            return 0;
-    for (int64_t k = 2; hole >= 0 && k <= all && k <= MULTIPLE_MAX; k++) {
-        const struct dim *const times = dim_mul_int(c->dims, symbol, k), *want[RANK_MAX];
-        struct fact opened = *x;
-        if (all % k)
-            continue;
-        for (int i = 0; i < x->rank; i++)
-            opened.shape[i] = dim_subst(c->dims, x->shape[i], symbol, times);
-        for (int i = 0; i < n; i++)
-            want[i] = dim_subst(c->dims, shape[i], symbol, times);
-        if (reshape_rest(c, &opened, want, n, hole, &(bool) { false }))
-            return k;
-    }
-    return 0;
+    const struct reshape_wanted *r = ctx;
+    struct dims *ds = r->c->dims;
+    const struct dim *shape[RANK_MAX];
+    struct fact x = *r->x;
+    for (int i = 0; i < x.rank; i++)
+        x.shape[i] = dim_subst(ds, x.shape[i], r->symbol, length);
+    for (int i = 0; i < r->n; i++)
+        shape[i] = dim_subst(ds, r->shape[i], r->symbol, length);
+    return reshape_rest(r->c, &x, shape, r->n, r->hole, &(bool) { false }) != NULL;
 }
 
-static void multiple_print(struct infer *c, const struct fact *x, const struct dim *const *shape,
-                           int n, char *ret, size_t cap)
+/* The assertions under which it would fit. */
+static void fitting_print(struct infer *c, const struct fact *x, const struct dim *const *shape,
+                          int n, char *ret, size_t cap)
 {
+    struct reshape_wanted r = { c, x, shape, n, -1, NULL };
     const struct dim *symbols[2];
+    char asserts[200];
     unsigned m = 0;
+    int64_t all = 1;
+    bool fine = true;
     for (int i = 0; i < x->rank && m < 2; i++)
         m = dim_symbols(x->shape[i], symbols, m, 2);
-    const char *name = m == 1 ? dim_name(symbols[0]) : NULL;
-    const int64_t k = name ? reshape_multiple(c, x, shape, n, symbols[0]) : 0;
-    if (k)
-        snprintf(ret, cap, "; it would with --assert \"%.40s == %lld*(%.40s/%lld)\"", name,
-                 (long long) k, name, (long long) k);
+    for (int i = 0; i < n; i++)
+        if (dim_is(shape[i], -1))
+            r.hole = i;
+        else if (dim_is_const(shape[i]))
+            fine = fine && !__builtin_mul_overflow(all, dim_value(shape[i]), &all);
+    r.symbol = m == 1 ? symbols[0] : NULL;
+    const char *name = r.symbol ? dim_name(r.symbol) : "S";
+    if (r.symbol && r.hole >= 0 && fine &&
+        dim_lengths_assert(c->dims, r.symbol, all, reshape_fits, &r, asserts, sizeof asserts))
+        snprintf(ret, cap, "; it would with%s", asserts);
     else
         snprintf(ret, cap,
                  "; where a symbol is a multiple of something, say so, as in "
-                 "--assert \"S == 4*(S/4)\"");
+                 "--assert \"%.40s == 4*(%.40s/4)\"",
+                 name, name);
 }
 
 static rill_status reshape_refuse(struct infer *c, const struct fact *x,
                                   const struct dim *const *shape, int n, bool is_wrong)
 {
     struct fact want = { .type = x->type, .rank = n };
-    char from[160], to[160], would[160] = "";
+    char from[160], to[160], would[240] = "";
     for (int i = 0; i < n; i++)
         want.shape[i] = shape[i];
     fact_print(x, from, sizeof from);
     fact_print(&want, to, sizeof to);
     if (!is_wrong)
-        multiple_print(c, x, shape, n, would, sizeof would);
+        fitting_print(c, x, shape, n, would, sizeof would);
     return infer_fail(c, "%s does not fit %s, the wanted shape%s", from, to, would);
 }
 

@@ -134,6 +134,18 @@ static void windows(struct gb *b, const void *ctx)
     gb_output(b, RESHAPE(b, x, -1, 8, 6));
 }
 
+/* Windows of 8 of what is added to frames that come three later: more than it has where it is
+ * short.
+ */
+static void windows_later(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, 6);
+    x = GB(b, "Add", "", x,
+           GB(b, "Concat", "axis=1", gb_weights(b, 3, 1, 3, 6), gb_slice(b, x, 1, 0, -3, 1)));
+    gb_output(b, RESHAPE(b, x, -1, 8, 6));
+}
+
 /* ---- the file, and the graph for another length ---- */
 
 struct net {
@@ -259,6 +271,8 @@ int main(void)
     stay_test(parts, "x=1,S,6", "from f32[1,S,6] to f32[1,8,2,6] all wanted sizes are numbers");
     refuse_test(windows, "x=1,S,6", "it would with --assert \"S == 8*(S/8)\"");
     refuse_test(windows, "x=1,T,6", "it would with --assert \"T == 8*(T/8)\"");
+    refuse_test(windows_later, "x=1,S,6",
+                "it would with --assert \"S == 8*(S/8)\" --assert \"S >= 8\"");
     refuse_test(heads, "x=1,S", "'x' has 3 axes, 2 were given; it is f32[1,16,16] in the file");
     refuse_test(heads, "y=1,S,16", "the file has: x");
     remove(path);
