@@ -217,8 +217,33 @@ struct first_taken {
     bool alone;
 };
 
-static uint32_t first_branch(struct gb *b, uint32_t x, const struct first_taken *t, bool takes)
+typedef uint32_t branch_of(struct gb *b, uint32_t x, const void *ctx, int branch);
+
+/* An If of two bodies, each of x alone. */
+static void chosen(struct gb *b, branch_of *branch, const void *ctx)
 {
+    const uint32_t x = gb_input(b, "x", 3, 1, CHANNELS, GB_TIME), gate = gb_input(b, "gate", 1, 1),
+                   on = GB(b, "Greater", "", GB(b, "Squeeze", "", gate), gb_scalar(b, 0));
+    struct gb body[2];
+    struct graph **bodies = arena_array(b->arena, struct graph *, 2);
+    for (int k = 0; k < 2; k++) {
+        gb_body(&body[k], b, k ? "else" : "then");
+        gb_output(&body[k], branch(&body[k], gb_body_input(&body[k], "x"), ctx, k));
+        b->n_names = body[k].n_names;
+        bodies[k] = body[k].g;
+    }
+    const uint32_t in[] = { on, x };
+    uint32_t out = graph_add_wire(b->g, "chosen", NULL);
+    struct node *n = graph_add_node(b->g, &op_if, "chosen", NULL, in, 2, &out, 1);
+    n->body = bodies;
+    n->n_body = 2;
+    gb_output(b, out);
+}
+
+static uint32_t first_branch(struct gb *b, uint32_t x, const void *ctx, int branch)
+{
+    const struct first_taken *t = ctx;
+    const bool takes = branch == t->branch;
     if (!takes)
         x = GB(b, "Conv", "pads=2,0", x, gb_weights(b, 3, CHANNELS, CHANNELS, 3));
     uint32_t first = takes || t->alone ? gb_slice(b, x, 2, 0, 1, 1) : x;
@@ -227,52 +252,23 @@ static uint32_t first_branch(struct gb *b, uint32_t x, const struct first_taken 
 
 static void first_recipe(struct gb *b, const void *ctx)
 {
-    const struct first_taken *t = ctx;
-    uint32_t x = gb_input(b, "x", 3, 1, CHANNELS, GB_TIME), gate = gb_input(b, "gate", 1, 1),
-             on = GB(b, "Greater", "", GB(b, "Squeeze", "", gate), gb_scalar(b, 0));
-    struct gb body[2];
-    struct graph **bodies = arena_array(b->arena, struct graph *, 2);
-    for (int k = 0; k < 2; k++) {
-        gb_body(&body[k], b, k ? "else" : "then");
-        uint32_t y = gb_body_input(&body[k], "x");
-        gb_output(&body[k], first_branch(&body[k], y, t, k == t->branch));
-        b->n_names = body[k].n_names;
-        bodies[k] = body[k].g;
-    }
-    const uint32_t in[] = { on, x };
-    uint32_t out = graph_add_wire(b->g, "chosen", NULL);
-    struct node *n = graph_add_node(b->g, &op_if, "chosen", NULL, in, 2, &out, 1);
-    n->body = bodies;
-    n->n_body = 2;
-    gb_output(b, out);
+    chosen(b, first_branch, ctx);
 }
 
 /* The input, or what is added to frames that come three later: more than it has where it is short.
  */
+static uint32_t short_branch(struct gb *b, uint32_t x, const void *ctx, int branch)
+{
+    (void) ctx;
+    return !branch ? x
+                   : GB(b, "Add", "", x,
+                        GB(b, "Concat", "axis=2", gb_weights(b, 3, 1, CHANNELS, 3),
+                           gb_slice(b, x, 2, 0, -3, 1)));
+}
+
 static void short_recipe(struct gb *b, const void *ctx)
 {
-    const uint32_t x = gb_input(b, "x", 3, 1, CHANNELS, GB_TIME), gate = gb_input(b, "gate", 1, 1),
-                   on = GB(b, "Greater", "", GB(b, "Squeeze", "", gate), gb_scalar(b, 0));
-    struct gb body[2];
-    struct graph **bodies = arena_array(b->arena, struct graph *, 2);
-    (void) ctx;
-    for (int k = 0; k < 2; k++) {
-        gb_body(&body[k], b, k ? "else" : "then");
-        uint32_t y = gb_body_input(&body[k], "x");
-        if (k)
-            y = GB(&body[k], "Add", "", y,
-                   GB(&body[k], "Concat", "axis=2", gb_weights(&body[k], 3, 1, CHANNELS, 3),
-                      gb_slice(&body[k], y, 2, 0, -3, 1)));
-        gb_output(&body[k], y);
-        b->n_names = body[k].n_names;
-        bodies[k] = body[k].g;
-    }
-    const uint32_t in[] = { on, x };
-    uint32_t out = graph_add_wire(b->g, "chosen", NULL);
-    struct node *n = graph_add_node(b->g, &op_if, "chosen", NULL, in, 2, &out, 1);
-    n->body = bodies;
-    n->n_body = 2;
-    gb_output(b, out);
+    chosen(b, short_branch, ctx);
 }
 
 static void test_short(void)
