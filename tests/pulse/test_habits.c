@@ -230,29 +230,6 @@ static void ended(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Conv", "", gb_transpose(b, y, "0,2,1"), gb_weights(b, 3, 2, WIDTH, 3)));
 }
 
-/* ---- frames picked at places that are clamped to the sequence ---- */
-
-/* Frame i + shift for so many more frames than there are; at least the first, at most the last. */
-struct clamped {
-    int64_t shift, more;
-    bool least, most;
-};
-
-static void clamped(struct gb *b, const void *ctx)
-{
-    const struct clamped *c = ctx;
-    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), n = length_of(b, x, false);
-    uint32_t last = GB(b, "Sub", "", n, gb_int(b, 1));
-    uint32_t i =
-        GB(b, "Range", "", gb_int(b, 0), GB(b, "Add", "", n, gb_int(b, c->more)), gb_int(b, 1));
-    i = GB(b, "Add", "", i, gb_int(b, c->shift));
-    if (c->least && c->most)
-        i = GB(b, "Clip", "", i, gb_int(b, 0), last);
-    else
-        i = c->least ? GB(b, "Max", "", i, gb_int(b, 0)) : GB(b, "Min", "", last, i);
-    gb_output(b, GB(b, "Gather", "axis=1", GB(b, "Relu", "", x), i));
-}
-
 /* ---- a size that is rows of a table over rows that were wanted ---- */
 
 static void quotient(struct gb *b, const void *ctx)
@@ -712,9 +689,6 @@ static const struct habit habits[] = {
     { "learned frames around copies of the last", ended, (const struct ended[]) { { TILED, false, true, true, false } }, "S>=1", { COPIES }, 0 },
     { "learned frames behind the last", ended, (const struct ended[]) { { PICKED, false, false, true, false } }, "S>=1", { COPIES }, 0 },
     { "copies of the third frame in front", begun_by_third, NULL, NULL, { { NULL, false, NULL } }, 0 },
-    { "the frame 3 before, the first at the start", clamped, (const struct clamped[]) { { -3, 0, true, false } }, NULL, { COPIES }, 0 },
-    { "the frame 2 behind, the last at the end", clamped, (const struct clamped[]) { { 2, 0, false, true } }, NULL, { COPIES }, 0 },
-    { "two more frames than there are, clipped", clamped, (const struct clamped[]) { { -1, 2, true, true } }, NULL, { COPIES }, 0 },
     { "rows of a table over rows that were wanted", quotient, NULL, "S>=1", { { NULL, false, NULL } }, 0 },
     { "Sigmoids of scores that -inf hides", weighed, (const enum weighed[]) { SIGMOIDS }, "S>=1", { { NULL, false, NULL } }, 1e-6F },
     { "Sigmoids of scores that -1e9 hides", weighed, (const enum weighed[]) { SIGMOIDS_ADDED }, "S>=1", { { NULL, false, NULL } }, 1e-6F },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies of the first or the last frame at the ends of a sequence are a Pad by the edge: those of
- * the last, cut out, repeated and joined to it (icefall's zipformers fill up chunks so), and frames
- * that a Gather picks at places which are clamped to the sequence. */
+ * the last, cut out, repeated and joined to it (icefall's zipformers fill up chunks so), and
+ * frames, or windows of them, that a Gather picks at places which are clamped to the sequence. */
 #include "engine/graph/edit.h"
 #include "engine/ops/attrs.h"
 #include "engine/rewrite/declutter/match.h"
@@ -197,11 +197,15 @@ static rill_status copies_put(struct edit *e, uint32_t at, const struct copies *
 
 /* ---- places that are clamped ---- */
 
-/* Places first, first + 1, .. up to `end`, and what is done to those outside. */
+#define WINDOW_MAX 64
+
+/* Places first, first + 1, .. up to `end`, or windows from place to place of which the lowest
+ * begins with `first` and the highest ends before `end`; and what is done to those outside. */
 struct places {
     int64_t first;
     const struct dim *end;
     bool from_start, to_last; /* those before frame 0 are 0, those behind the last frame it */
+    uint32_t plain;           /* they, before that is done */
 };
 
 static bool places_of(const struct graph *g, uint32_t w, const struct dim *last, int steps,
@@ -210,11 +214,50 @@ static bool places_of(const struct graph *g, uint32_t w, const struct dim *last,
 static bool range_of(const struct graph *g, const struct node *n, struct places *ret)
 {
     const struct dim *from = match_size(g, n->in[0]), *by = match_size(g, n->in[2]);
-    *ret = (struct places) { .end = match_size(g, n->in[1]) };
+    *ret = (struct places) { .end = match_size(g, n->in[1]), .plain = n->out[0] };
     if (!from || !dim_is_const(from) || !by || !dim_is(by, 1) || !ret->end)
         return false;
     ret->first = dim_value(from);
     return ret->first > INT32_MIN && ret->first < INT32_MAX;
+}
+
+/* A number that stands at every place of the wire; NULL: several may, or it is data. */
+static const struct tensor *filled_with(const struct graph *g, uint32_t w)
+{
+    const struct node *n = match_op(g, w, OP_CONSTANT_OF_SHAPE);
+    if (n)
+        return value_attr_of(n)->value;
+    n = match_op(g, w, OP_EXPAND);
+    const struct tensor *v = n ? match_value(g, n->in[0]) : NULL;
+    return v && v->type != DTYPE_DIM && tensor_count(v) == 1 ? v : NULL;
+}
+
+/* A count of ones: 1, 2, .. or from 0 on. */
+static bool counted_places(const struct graph *g, const struct node *n, struct places *ret)
+{
+    const struct cumsum_attr *a = cumsum_attr_of(n);
+    const struct tensor *one = filled_with(g, n->in[0]);
+    const struct fact *f = &g->wires[n->out[0]].fact;
+    if (!one || f->rank != 1 || f->type != DTYPE_I64 || a->reverse ||
+        tensor_get_f64(one, one->data, 0) != 1)
+        return false;
+    const int64_t first = a->exclusive ? 0 : 1;
+    *ret = (struct places) { .first = first,
+                             .end = dim_add_int(g->dims, f->shape[0], first),
+                             .plain = n->out[0] };
+    return true;
+}
+
+/* They laid along the first of two axes. */
+static bool turned_places(const struct graph *g, const struct node *n, const struct dim *last,
+                          int steps, struct places *ret)
+{
+    const struct fact *x = &g->wires[n->in[0]].fact, *y = &g->wires[n->out[0]].fact;
+    if (x->rank != 1 || y->rank != 2 || y->shape[0] != x->shape[0] || !dim_is(y->shape[1], 1) ||
+        !places_of(g, n->in[0], last, steps, ret) || ret->from_start || ret->to_last)
+        return false;
+    ret->plain = n->out[0];
+    return true;
 }
 
 /* One bound of theirs, 0 or the last frame. */
@@ -250,19 +293,44 @@ static bool clipped_places(const struct graph *g, const struct node *n, const st
     return true;
 }
 
-/* Places that were not clamped yet, moved by a number. */
+/* The least and the most of a number, or of a list for the second of two axes. */
+static bool moves_of(const struct graph *g, uint32_t w, int64_t *ret_least, int64_t *ret_most)
+{
+    const struct tensor *list = match_value(g, w);
+    const struct dim *by = match_size(g, w);
+    const int64_t n = list ? tensor_count(list) : 0;
+    *ret_least = *ret_most = by && dim_is_const(by) ? dim_value(by) : 0;
+    if (n < 1 || n > WINDOW_MAX || list->rank > 2 || (list->rank == 2 && list->dim[0] != 1) ||
+        (by ? !dim_is_const(by) : list->type != DTYPE_I64 && list->type != DTYPE_I32))
+        return false;
+    for (int64_t i = 0; !by && i < n; i++) {
+        const int64_t v = tensor_get_i64(list, list->data, i);
+        *ret_least = i == 0 || v < *ret_least ? v : *ret_least;
+        *ret_most = i == 0 || v > *ret_most ? v : *ret_most;
+    }
+    return *ret_least > INT32_MIN && *ret_most < INT32_MAX;
+}
+
+/* Whether y has the places of x along its first axis, too. */
+static bool lies_like(const struct fact *y, const struct fact *x)
+{
+    return y->rank == x->rank && y->rank > 0 && y->shape[0] == x->shape[0];
+}
+
+/* Places that were not clamped yet, moved by numbers. */
 static bool moved_places(const struct graph *g, const struct node *n, const struct dim *last,
                          int steps, struct places *ret)
 {
+    int64_t least, most;
     for (int k = node_is(n, OP_SUB); k < 2; k++) {
-        const struct dim *by = match_size(g, n->in[k]);
-        if (!by || !dim_is_const(by) || !places_of(g, match_other(n, k), last, steps, ret) ||
-            ret->from_start || ret->to_last)
+        if (!moves_of(g, n->in[k], &least, &most) ||
+            !places_of(g, match_other(n, k), last, steps, ret) || ret->from_start || ret->to_last ||
+            !lies_like(&g->wires[n->out[0]].fact, &g->wires[ret->plain].fact))
             continue;
-        const int64_t v = node_is(n, OP_SUB) ? -dim_value(by) : dim_value(by);
-        ret->first += v;
-        ret->end = dim_add_int(g->dims, ret->end, v);
-        return v > INT32_MIN && v < INT32_MAX;
+        ret->first += node_is(n, OP_SUB) ? -most : least;
+        ret->end = dim_add_int(g->dims, ret->end, node_is(n, OP_SUB) ? -least : most);
+        ret->plain = n->out[0];
+        return ret->first > INT32_MIN && ret->first < INT32_MAX;
     }
     return false;
 }
@@ -275,6 +343,9 @@ static bool places_of(const struct graph *g, uint32_t w, const struct dim *last,
         return false;
     switch (n->op->id) {
     case OP_RANGE: return range_of(g, n, ret);
+    case OP_CUMSUM: return counted_places(g, n, ret);
+    case OP_UNSQUEEZE:
+    case OP_RESHAPE: return turned_places(g, n, last, steps + 1, ret);
     case OP_ADD:
     case OP_SUB: return moved_places(g, n, last, steps + 1, ret);
     case OP_MIN:
@@ -293,7 +364,8 @@ struct edges {
 
 static bool picks_edges(const struct graph *g, const struct node *n, struct edges *ret)
 {
-    if (!node_is(n, OP_GATHER) || g->wires[n->in[1]].fact.rank != 1)
+    const int rank = node_is(n, OP_GATHER) ? g->wires[n->in[1]].fact.rank : 0;
+    if (rank != 1 && rank != 2)
         return false;
     ret->along = axis_normalise(axis_of(n), g->wires[n->in[0]].fact.rank);
     const struct dim *size = dim_refresh(g->dims, g->wires[n->in[0]].fact.shape[ret->along]);
@@ -305,8 +377,20 @@ static bool picks_edges(const struct graph *g, const struct node *n, struct edge
         return false;
     ret->before = ret->at.first < 0 ? -ret->at.first : 0;
     ret->behind = dim_value(behind) > 0 ? dim_value(behind) : 0;
-    return (ret->before || ret->behind) && (!ret->before || ret->at.from_start) &&
+    return (ret->at.from_start || ret->at.to_last) && (!ret->before || ret->at.from_start) &&
         (!ret->behind || ret->at.to_last);
+}
+
+/* The windows are taken of the padded sequence at the places as they were. */
+static rill_status windows_put(struct edit *e, uint32_t at, const struct edges *q, uint32_t padded,
+                               rill_error *reterr)
+{
+    struct graph *g = e->g;
+    uint32_t in[2] = { padded, q->at.plain };
+    if (q->before)
+        TRY(put_before(e, at, op_by_id(OP_ADD), NULL,
+                       (uint32_t[]) { q->at.plain, edit_int(g, q->before) }, 2, &in[1], reterr));
+    return edit_inputs(e, at, in, 2) ? RILL_OK : err_set(reterr, RILL_NOMEM, "out of memory");
 }
 
 static rill_status edges_put(struct edit *e, uint32_t at, const struct edges *q, rill_error *reterr)
@@ -316,9 +400,12 @@ static rill_status edges_put(struct edit *e, uint32_t at, const struct edges *q,
     const struct op *op = op_by_id(OP_SLICE);
     const struct dim *first = dim_int(ds, q->at.first > 0 ? q->at.first : 0),
                      *end = dim_add_int(ds, q->at.end, q->before), *along = dim_int(ds, q->along);
-    uint32_t padded = WIRE_NONE;
-    TRY(edge_pad(e, at, g->nodes[at].in[0], q->along, dim_int(ds, q->before),
-                 dim_int(ds, q->behind), &padded, reterr));
+    uint32_t padded = g->nodes[at].in[0];
+    if (q->before || q->behind)
+        TRY(edge_pad(e, at, padded, q->along, dim_int(ds, q->before), dim_int(ds, q->behind),
+                     &padded, reterr));
+    if (g->wires[q->at.plain].fact.rank > 1)
+        return windows_put(e, at, q, padded, reterr);
     const uint32_t in[4] = { padded, put_sizes(g, "first", &first, 1), put_sizes(g, "end", &end, 1),
                              put_sizes(g, "axis", &along, 1) };
     void *attr = arena_alloc(g->arena, op->attr_bytes + 1);
