@@ -15,6 +15,11 @@ static struct size sized(double low, double high)
     return low <= high ? (struct size) { low, high } : any;
 }
 
+static bool is_open(struct size a)
+{
+    return !(a.low > -INFINITY && a.high < INFINITY);
+}
+
 static struct size hull(struct size a, struct size b)
 {
     return sized(fmin(a.low, b.low), fmax(a.high, b.high));
@@ -86,6 +91,14 @@ static struct size logarithm(struct size a)
     return sized(a.low > 0 ? log(a.low) : -INFINITY, a.high > 1 ? log(a.high) : 0);
 }
 
+#define LOG_KEYS_MAX 45.0 /* of as many keys as can be counted */
+
+/* Less than the largest by what there is of keys: of what is hidden by -inf it is that. */
+static struct size log_share(struct size a)
+{
+    return sized(a.low - a.high - LOG_KEYS_MAX, 0);
+}
+
 static struct size raised(struct size a, struct size b)
 {
     double most = pow(magnitude(a).high, b.high);
@@ -155,6 +168,7 @@ static struct size one_sized(const struct graph *g, const struct node *n, struct
     case OP_RELU: return sized(fmax(a.low, 0), fmax(a.high, 0));
     case OP_EXP: return exponential(a);
     case OP_LOG: return logarithm(a);
+    case OP_LOG_SOFTMAX: return log_share(a);
     case OP_SQRT: return sized(0, sqrt(fmax(a.high, 0)));
     case OP_RECIPROCAL: return inverse(a);
     case OP_TRILU: return hull(a, zero);
@@ -180,7 +194,7 @@ static struct size one_sized(const struct graph *g, const struct node *n, struct
     case OP_TILE:
     case OP_TRANSPOSE:
     case OP_UNSQUEEZE: return a;
-    default: return usual;
+    default: return (n->op->flags & OP_POINTWISE) && is_open(a) ? any : usual;
     }
 }
 

@@ -6,6 +6,7 @@
 #include "pulse/position_fold.h"
 #include "tests/pulse/oracle.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { WIDTH = 4 };
@@ -119,6 +120,22 @@ static void listed(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "MatMul", "", weights, x));
 }
 
+/* Logarithms of weights, of which the mask takes those that are shown: what -inf hides is no number
+ * times 0. ctx: what hides. */
+static void logs_shown(struct gb *b, const void *ctx)
+{
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH),
+                   n = GB(b, "Squeeze", "", length_of(b, x)),
+                   i = GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1)),
+                   apart = GB(b, "Sub", "", GB(b, "Unsqueeze", "", i, gb_ints(b, 1)), i),
+                   near = GB(b, "Less", "", GB(b, "Abs", "", apart), gb_int(b, 2)),
+                   scores = GB(b, "MatMul", "", x, gb_transpose(b, x, "0,2,1")),
+                   logs = GB(b, "LogSoftmax", "axis=-1",
+                             GB(b, "Where", "", near, scores, gb_scalar(b, *(const float *) ctx))),
+                   shown = GB(b, "Mul", "", logs, GB(b, "Cast", "to=1", near));
+    gb_output(b, GB(b, "ReduceSum", "keepdims=1", shown, gb_ints(b, 2)));
+}
+
 /* ---- from so many frames before the end as there are ---- */
 
 /* ctx: every so many frames. */
@@ -227,6 +244,16 @@ static void refused_test(void)
     }
 }
 
+static void logs_test(void)
+{
+    struct oracle o;
+    const struct ratio_case hidden = { .recipe = logs_shown, .ctx = (const float[]) { -INFINITY } };
+    const bool made = opened(&o, &hidden);
+    oracle_check(made && oracle_pulse(&o, 4) == LAW_REFUSED, "logarithms of nothing: %s",
+                 o.err.text);
+    oracle_close(&o);
+}
+
 /* Without the assertion, it is named. */
 static void words_test(void)
 {
@@ -257,6 +284,7 @@ static void ends_test(void)
 int main(void)
 {
     refused_test();
+    logs_test();
     words_test();
     ends_test();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
