@@ -14,6 +14,7 @@ static const struct pass declutter_passes[] = {
     { "resizes", false, graph_with_resizes_recognised },
     { "nearest", false, graph_with_nearest_recognised },
     { "rows-apart", false, graph_with_rows_apart },
+    { "batches-apart", true, graph_with_batches_apart },
     { "fold-norms", false, graph_with_norms_folded },
     { "dfts", false, graph_with_dfts_recognised },
     { "absorb-pads", false, graph_with_pads_absorbed },

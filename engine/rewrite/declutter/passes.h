@@ -59,6 +59,9 @@ rill_status graph_with_scans_hoisted(struct graph *ret, const struct graph *g, r
  * are computed along the stream: slide.h. */
 rill_status graph_with_windows_slid(struct graph *ret, const struct graph *g, rill_error *reterr);
 
+/* Sequences of a batch whose chunks are rows of one axis are computed apart. */
+rill_status graph_with_batches_apart(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* Frames that are cut off the front behind attention are cut off its queries. */
 rill_status graph_with_early_cuts(struct graph *ret, const struct graph *g, rill_error *reterr);
 
