@@ -233,6 +233,26 @@ static bool slice_of(const struct pulser *p, const struct node *n, int *ret_axis
     return step == 1;
 }
 
+#define LENGTHS_TRIED (1 << 20)
+
+/* A table of so many rows, of which `size` are taken: the lengths that it is long enough for. */
+static rill_status table_ends(const struct pulser *p, const struct node *n, int axis, int64_t rows,
+                              const struct dim *size, int64_t taken)
+{
+    const char *t = dim_name(p->symbol);
+    int64_t have, last = 0;
+    for (int64_t at = 1; !last && at < LENGTHS_TRIED; at++)
+        if (dim_eval(size, p->symbol, at, &have) && have >= taken)
+            last = at;
+    char hint[160] = "assert that it is not";
+    if (last)
+        snprintf(hint, sizeof hint, "with --assert \"%.60s <= %lld\" it is not", t,
+                 (long long) last);
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: axis %d has %lld elements, and the sequence may be longer; %s",
+                   axis, (long long) rows, hint);
+}
+
 /* So many rows of a table as the sequence is long: row first + i for frame i. What asserts that the
  * table is long enough may be wrong: a frame past its end is a fault. */
 rill_status source_slice(struct pulser *p, const struct node *n)
@@ -252,10 +272,7 @@ rill_status source_slice(struct pulser *p, const struct node *n)
     rows = dim_value(table->shape[axis]);
     int64_t num, den;
     if (!pulser_growth(p, pulser_fact(p, n->out[0])->shape[axis], &num, &den))
-        return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: axis %d has %lld elements, and the sequence may be longer; "
-                       "assert that it is not",
-                       axis, (long long) rows);
+        return table_ends(p, n, axis, rows, pulser_fact(p, n->out[0])->shape[axis], rows - from);
     TRY(source_fact(p, n, &sf));
     *a = (struct clock_attr) { .pulse = sf.pulse };
     const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = axis };

@@ -244,6 +244,28 @@ static void refused_test(void)
     }
 }
 
+/* Rows of a table of 40, for themselves. */
+static void rows(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    gb_output(b, GB(b, "Slice", "", gb_weights(b, 2, 40, WIDTH), gb_ints(b, 0), length_of(b, x)));
+}
+
+static void rows_test(void)
+{
+    struct oracle o;
+    const bool made = oracle_open(&o, rows, NULL, NULL) == LAW_HOLDS;
+    oracle_check(made && oracle_pulse(&o, 4) == LAW_REFUSED &&
+                     strstr(o.err.text, "--assert \"S <= 40\""),
+                 "rows of a table: %s", o.err.text);
+    oracle_close(&o);
+    oracle_check(oracle_open(&o, rows, NULL, "S<=40") == LAW_HOLDS &&
+                     oracle_pulse(&o, 4) == LAW_HOLDS,
+                 "rows of a table that is long enough: %s", o.err.text);
+    oracle_close(&o);
+}
+
 static void logs_test(void)
 {
     struct oracle o;
@@ -285,6 +307,7 @@ int main(void)
 {
     refused_test();
     logs_test();
+    rows_test();
     words_test();
     ends_test();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
