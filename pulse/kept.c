@@ -9,6 +9,8 @@
 #include "pulse/pulser.h"
 #include "pulse/tracks.h"
 
+#include <stdio.h>
+
 #define FRAMES_KEPT_MAX 65536
 
 int64_t kept_inputs(const struct flow *f, int64_t last)
@@ -34,19 +36,22 @@ rill_status kept_first(struct pulser *p, const struct node *n, const struct flow
     return graph_add_state(p->dst, n->name, in[0], *ret, NULL) ? RILL_OK : pulser_no_memory(p);
 }
 
-/* Whether a stream that has any frames may have too few there, and is not refused for that. */
-static bool may_lack(const struct pulser *p, const struct flow *f, int64_t end)
+/* Whether a stream that has any frames may have too few there, and is not refused for that.
+ * ret_least: the length from which on it has them; 0: not known. */
+static bool may_lack(const struct pulser *p, const struct flow *f, int64_t end, int64_t *ret_least)
 {
     struct lengths l;
-    int64_t v;
+    int64_t v, last = 0;
+    *ret_least = 0;
     if (!lengths_decide(p, &f->sf.length, 1, end, false, &l))
         return true;
     for (int64_t at = 1; at < l.end; at++)
         if (dims_allow(p->dst->dims, p->symbol, at) &&
             !dims_need_broken(p->dst->dims, p->symbol, at) &&
             dim_eval(f->sf.length, p->symbol, at, &v) && v < end)
-            return true;
-    return false;
+            last = at;
+    *ret_least = last < l.end - l.period ? last + 1 : 0;
+    return last > 0;
 }
 
 rill_status kept_frames(struct pulser *p, const struct node *n, unsigned k, struct flow *f,
@@ -63,7 +68,7 @@ rill_status kept_frames(struct pulser *p, const struct node *n, unsigned k, stru
     TRY(kept_first(p, n, f, first, frames, &p->map[w]));
     p->sf[w] = (struct stream_fact) { .axis = -1 };
     p->kept[w] = (struct kept) { .inputs = kept_inputs(f, first + frames - 1), .direct = frames };
-    if (may_lack(p, f, first + frames))
+    if (may_lack(p, f, first + frames, &p->kept[w].least))
         p->kept[w].frames = dim_int(p->dst->dims, first + frames);
     return RILL_OK;
 }
@@ -71,14 +76,19 @@ rill_status kept_frames(struct pulser *p, const struct node *n, unsigned k, stru
 /* Results of sequences that are shorter than what is kept would be others. */
 rill_status kept_check(const struct pulser *p, const struct node *n)
 {
-    char name[64];
+    char name[64], least[24] = "..";
     dim_print(p->symbol, name, sizeof name);
-    for (unsigned i = 0; i < n->n_in; i++)
-        if (pulser_kept(p, n->in[i]) && p->kept[n->in[i]].frames)
-            return op_fail(p->err, RILL_UNSUPPORTED, n,
-                           "cannot stream: input %u is the first %lld frames of a sequence, which "
-                           "may be shorter; assert a least length, as in --assert \"%s >= ..\"",
-                           i, (long long) dim_value(p->kept[n->in[i]].frames), name);
+    for (unsigned i = 0; i < n->n_in; i++) {
+        const struct kept *k = n->in[i] == WIRE_NONE ? NULL : &p->kept[n->in[i]];
+        if (!k || !pulser_kept(p, n->in[i]) || !k->frames)
+            continue;
+        if (k->least)
+            snprintf(least, sizeof least, "%lld", (long long) k->least);
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: input %u is the first %lld frames of a sequence, which "
+                       "may be shorter; assert a least length, as in --assert \"%s >= %s\"",
+                       i, (long long) dim_value(k->frames), name, least);
+    }
     return RILL_OK;
 }
 
@@ -144,6 +154,7 @@ static rill_status kept_by_frame(struct pulser *p, const struct node *n)
         const struct kept *k = &p->kept[n->in[i]];
         p->kept[w].inputs = larger(p->kept[w].inputs, k->inputs);
         p->kept[w].frames = k->frames ? k->frames : p->kept[w].frames;
+        p->kept[w].least = larger(p->kept[w].least, k->least);
     }
     p->kept[w].direct = direct_of(p, n);
     return pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, &p->map[w], 1);

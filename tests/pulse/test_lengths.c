@@ -266,9 +266,12 @@ static void test_first_changed(void)
         if (q.how != CHANGED_ONE_BY_ONE)
             oracle_laws(&o, "first frames that are changed", pulses, lengths);
         else
-            oracle_check(oracle_pulse(&o, 2) == LAW_REFUSED &&
-                             strstr(o.err.text, "which may be shorter; assert a least length"),
-                         "%s", o.err.text);
+            oracle_check(
+                oracle_pulse(&o, 2) == LAW_REFUSED &&
+                    strstr(
+                        o.err.text,
+                        "which may be shorter; assert a least length, as in --assert \"S >= 3\""),
+                "%s", o.err.text);
         oracle_close(&o);
     }
 }
