@@ -34,7 +34,7 @@ struct kept {
     int64_t direct;           /* frames, where it is just those, or made of them one by one */
     const struct dim *frames; /* that it would have in the whole run, where some lengths have fewer
                                  than there are here; NULL: it has what is here */
-    int64_t least; /* length from which on they have as many; 0: not known */
+    int64_t least;            /* length from which on they have as many; 0: not known */
 };
 
 struct pulser {

@@ -119,4 +119,10 @@ const struct dim *dim_lattice(struct dims *ds, enum dim_kind kind, const struct 
 bool lin_proves_ge0(const struct dims *ds, const struct lin *l, int budget);
 bool dim_proves_ge(const struct dims *ds, const struct dim *a, const struct dim *b, int budget);
 struct dim_bound dim_bounds(const struct dim *d);
+
+/* Of which its values are multiples: as a symbol is asserted to be; 1: of anything. */
+static inline int64_t dim_multiple_of(const struct dim *d)
+{
+    return d->kind == DIM_SYM ? *d->multiple : 1;
+}
 #endif

@@ -104,7 +104,20 @@ struct search {
 
 static bool search_ge0(struct search *s, const struct lin *l, int depth);
 
-/* q * floor(a / q) lies in a - (q - 1) .. a. As l is an integer, m * l > -m is enough. */
+/* The largest of a modulo q. */
+static int64_t rest_most(const struct dim *a, int64_t q)
+{
+    struct lin l;
+    int64_t all, g = q;
+    lin_init(&l, a);
+    for (unsigned i = 0; i < l.n; i++)
+        g = gcd_i64(g,
+                    __builtin_mul_overflow(l.k[i], dim_multiple_of(l.t[i]), &all) ? l.k[i] : all);
+    const int64_t c = l.c % g;
+    return l.bad ? q - 1 : q - g + (c < 0 ? c + g : c);
+}
+
+/* q * floor(a / q) lies in a - (a modulo q) .. a. As l is an integer, m * l > -m is enough. */
 static bool search_floor(struct search *s, const struct lin *l, unsigned i, int depth)
 {
     const struct dim *f = l->t[i];
@@ -116,7 +129,7 @@ static bool search_floor(struct search *s, const struct lin *l, unsigned i, int 
         return false;
     k /= f->value;
     lin_add(&r, k, f->arg[0]);
-    if (k > 0 && __builtin_mul_overflow(k, f->value - 1, &slack))
+    if (k > 0 && __builtin_mul_overflow(k, rest_most(f->arg[0], f->value), &slack))
         return false;
     if (k > 0 && __builtin_sub_overflow(r.c, slack, &r.c))
         return false;

@@ -10,11 +10,6 @@
 
 /* ---- sums ---- */
 
-static int64_t multiple_of(const struct dim *d)
-{
-    return d->kind == DIM_SYM ? *d->multiple : 1;
-}
-
 static int lin_find_one_choice(const struct lin *l)
 {
     int found = -1;
@@ -171,7 +166,7 @@ static bool lin_take_whole(struct lin *l, unsigned i)
         return false;
     lin_init(&x, d->arg[0]);
     if (x.bad || x.n != 1 || x.c || x.t[0]->kind != DIM_SYM ||
-        __builtin_mul_overflow(x.k[0], multiple_of(x.t[0]), &all) || all % d->value ||
+        __builtin_mul_overflow(x.k[0], dim_multiple_of(x.t[0]), &all) || all % d->value ||
         __builtin_mul_overflow(x.k[0], k, &part) || part % d->value)
         return false;
     lin_remove(l, i);
@@ -393,7 +388,9 @@ static void div_drop(struct lin *l, int64_t q)
 {
     int64_t all, g = q, whole;
     for (unsigned i = 0; i < l->n; i++)
-        g = gcd_i64(g, __builtin_mul_overflow(l->k[i], multiple_of(l->t[i]), &all) ? l->k[i] : all);
+        g = gcd_i64(g,
+                    __builtin_mul_overflow(l->k[i], dim_multiple_of(l->t[i]), &all) ? l->k[i]
+                                                                                    : all);
     if (floor_div_checked(l->c, g, &whole))
         l->c = whole * g;
 }
@@ -405,7 +402,7 @@ static void div_take(struct dims *ds, struct lin *l, int64_t q, struct lin *ret_
     *ret_whole = (struct lin) { .c = 0 };
     for (unsigned i = 0; i < l->n;) {
         const struct dim *s = l->t[i];
-        const int64_t m = multiple_of(s);
+        const int64_t m = dim_multiple_of(s);
         if (m == 1 || __builtin_mul_overflow(l->k[i], m, &all) || all % q) {
             i++;
             continue;

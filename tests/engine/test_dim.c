@@ -234,6 +234,26 @@ static void test_solve_random(void)
     dims_free(ds);
 }
 
+/* Of even numbers: filled up to multiples they are no fewer, if that reaches the next one. */
+static void test_rests(void)
+{
+    static const struct {
+        const char *expr;
+        bool same;
+    } rows[] = { { "min(T, 4*((3+T)/4))", true },  { "min(T, 4*((2+T)/4))", true },
+                 { "min(T, 4*((1+T)/4))", false }, { "min(T, 6*((4+T)/6))", true },
+                 { "min(T, 6*((3+T)/6))", false }, { "max(T, 4*(T/4))", true },
+                 { "min(T, 2+4*(T/4))", true },    { "min(T, 1+4*(T/4))", false } };
+    struct dims *ds = dims_new();
+    const struct dim *d, *t = dim_symbol(ds, "T");
+    rill_error err;
+    CHECK(dims_assert(ds, "T == 2*(T/2)", &err) == RILL_OK, "%s", err.text);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        CHECK(dim_parse(ds, rows[i].expr, &d, &err) == RILL_OK && (d == t) == rows[i].same,
+              "%s is %s", rows[i].expr, text(d));
+    dims_free(ds);
+}
+
 static const struct {
     const char *facts, *expr;
     int64_t value;
@@ -636,6 +656,7 @@ int main(void)
     test_solve_random();
     test_askers();
     test_blame();
+    test_rests();
     test_equations();
     test_carry();
     test_even();

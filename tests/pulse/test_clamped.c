@@ -15,21 +15,28 @@ struct clamped {
     bool least, most;
     int64_t window, step;
     bool counted; /* i is a sum of ones */
+    bool narrow;  /* of 32 bits */
 };
 
 static const struct clamped list[] = {
-    { "the frame 3 before, the first at the start", -3, 0, true, false, 0, 0, false },
-    { "the frame 2 behind, the last at the end", 2, 0, false, true, 0, 0, false },
-    { "two more frames than there are", -1, 2, true, true, 0, 0, false },
-    { "as they are", 0, 0, true, true, 0, 0, false },
-    { "windows of 3", -1, 0, true, true, 3, 1, false },
-    { "windows of 4 of every second frame", -4, 0, true, true, 4, 2, false },
-    { "windows for more frames than there are", -1, 2, true, true, 2, 1, false },
-    { "windows at counted places", -2, 0, true, true, 4, 1, true },
-    { "windows behind, the last at the end", 1, 0, false, true, 2, 2, false },
-    { "windows before, the first at the start", -3, 0, true, false, 3, 1, false },
-    { "windows backwards", 2, 0, true, true, 4, -1, false },
+    { "the frame 3 before, the first at the start", -3, 0, true, false, 0, 0, false, false },
+    { "the frame 2 behind, the last at the end", 2, 0, false, true, 0, 0, false, false },
+    { "two more frames than there are", -1, 2, true, true, 0, 0, false, false },
+    { "as they are", 0, 0, true, true, 0, 0, false, false },
+    { "windows of 3", -1, 0, true, true, 3, 1, false, false },
+    { "windows of 4 of every second frame", -4, 0, true, true, 4, 2, false, false },
+    { "windows for more frames than there are", -1, 2, true, true, 2, 1, false, false },
+    { "windows at counted places", -2, 0, true, true, 4, 1, true, false },
+    { "windows behind, the last at the end", 1, 0, false, true, 2, 2, false, false },
+    { "windows before, the first at the start", -3, 0, true, false, 3, 1, false, false },
+    { "windows at places of 32 bits", -2, 0, true, true, 3, 1, false, true },
+    { "windows backwards", 2, 0, true, true, 4, -1, false, false },
 };
+
+static uint32_t as_wide(struct gb *b, uint32_t i, const struct clamped *c)
+{
+    return c->narrow ? GB(b, "Cast", "to=7", i) : i;
+}
 
 static uint32_t places_of(struct gb *b, uint32_t n, const struct clamped *c)
 {
@@ -46,8 +53,8 @@ static uint32_t places_of(struct gb *b, uint32_t n, const struct clamped *c)
         return GB(b, "Add", "", i, gb_int(b, c->shift));
     for (int64_t k = 0; k < c->window; k++)
         window[k] = c->shift + k * c->step;
-    return GB(b, "Add", "", GB(b, "Unsqueeze", "", i, gb_ints(b, 1)),
-              gb_ints_of(b, (unsigned) c->window, window));
+    i = GB(b, "Unsqueeze", "", as_wide(b, i, c), gb_ints(b, 1));
+    return GB(b, "Add", "", i, as_wide(b, gb_ints_of(b, (unsigned) c->window, window), c));
 }
 
 static void recipe(struct gb *b, const void *ctx)
@@ -58,7 +65,7 @@ static void recipe(struct gb *b, const void *ctx)
                    last = GB(b, "Sub", "", n, gb_int(b, 1));
     uint32_t i = places_of(b, n, c);
     if (c->least && c->most)
-        i = GB(b, "Clip", "", i, gb_int(b, 0), last);
+        i = GB(b, "Clip", "", i, as_wide(b, gb_int(b, 0), c), as_wide(b, last, c));
     else
         i = c->least ? GB(b, "Max", "", i, gb_int(b, 0)) : GB(b, "Min", "", last, i);
     gb_output(b, GB(b, "Gather", "axis=1", GB(b, "Relu", "", x), i));

@@ -260,6 +260,18 @@ static bool turned_places(const struct graph *g, const struct node *n, const str
     return true;
 }
 
+/* They in another type of whole numbers. */
+static bool cast_places(const struct graph *g, const struct node *n, const struct dim *last,
+                        int steps, struct places *ret)
+{
+    const enum dtype type = g->wires[n->out[0]].fact.type;
+    if ((type != DTYPE_I64 && type != DTYPE_I32) || !places_of(g, n->in[0], last, steps, ret))
+        return false;
+    if (!ret->from_start && !ret->to_last)
+        ret->plain = n->out[0];
+    return true;
+}
+
 /* One bound of theirs, 0 or the last frame. */
 static bool bound_take(const struct dim *bound, bool upper, const struct dim *last,
                        struct places *ret)
@@ -344,6 +356,7 @@ static bool places_of(const struct graph *g, uint32_t w, const struct dim *last,
     switch (n->op->id) {
     case OP_RANGE: return range_of(g, n, ret);
     case OP_CUMSUM: return counted_places(g, n, ret);
+    case OP_CAST: return cast_places(g, n, last, steps + 1, ret);
     case OP_UNSQUEEZE:
     case OP_RESHAPE: return turned_places(g, n, last, steps + 1, ret);
     case OP_ADD:
@@ -386,10 +399,16 @@ static rill_status windows_put(struct edit *e, uint32_t at, const struct edges *
                                rill_error *reterr)
 {
     struct graph *g = e->g;
+    struct tensor *moved = tensor_new(g->arena, g->wires[q->at.plain].fact.type, 0, NULL);
     uint32_t in[2] = { padded, q->at.plain };
+    if (!moved)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    tensor_set_f64(moved, moved->data, 0, (double) q->before);
+    const uint32_t sum[2] = { q->at.plain, graph_add_const(g, "before", moved) };
+    if (sum[1] == WIRE_NONE)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
     if (q->before)
-        TRY(put_before(e, at, op_by_id(OP_ADD), NULL,
-                       (uint32_t[]) { q->at.plain, edit_int(g, q->before) }, 2, &in[1], reterr));
+        TRY(put_before(e, at, op_by_id(OP_ADD), NULL, sum, 2, &in[1], reterr));
     return edit_inputs(e, at, in, 2) ? RILL_OK : err_set(reterr, RILL_NOMEM, "out of memory");
 }
 
