@@ -112,16 +112,25 @@ rill_status flow_delay(struct pulser *p, const char *name, struct flow *f, int64
 
 /* ---- the end of the sequence ---- */
 
+const struct dim *flow_runs(const struct pulser *p, const struct stream_fact *s)
+{
+    struct dims *ds = p->dst->dims;
+    int64_t units;
+    if (__builtin_mul_overflow(s->pulse, s->hop_num, &units) || units % s->hop_den)
+        return NULL;
+    return dim_div_int(ds, dim_add_int(ds, p->symbol, p->lead_in), units / s->hop_den);
+}
+
 /* Frames of the wire that have come by t units of the symbol; of whole runs, since what comes after
  * them comes when the length is known. */
 static const struct dim *frames_come(const struct pulser *p, const struct stream_fact *s, bool runs)
 {
     struct dims *ds = p->dst->dims;
-    const struct dim *symbol = dim_add_int(ds, p->symbol, p->lead_in);
-    int64_t units;
-    if (!runs || __builtin_mul_overflow(s->pulse, s->hop_num, &units) || units % s->hop_den)
-        return dim_div_int(ds, dim_mul_int(ds, symbol, s->hop_den), s->hop_num);
-    return dim_mul_int(ds, dim_div_int(ds, symbol, units / s->hop_den), s->pulse);
+    const struct dim *whole = runs ? flow_runs(p, s) : NULL;
+    if (!whole)
+        return dim_div_int(ds, dim_mul_int(ds, dim_add_int(ds, p->symbol, p->lead_in), s->hop_den),
+                           s->hop_num);
+    return dim_mul_int(ds, whole, s->pulse);
 }
 
 /* Of what has come length(t) + delay frames belong to the sequence or come before it: by how many

@@ -235,6 +235,10 @@ rill_status flow_delay(struct pulser *p, const char *name, struct flow *f, int64
  * has several. */
 bool pulser_dim_value(const struct pulser *p, const struct dim *d, int64_t *ret);
 
+/* The runs that come before the length is known: the whole ones of the sequence, by its length;
+ * NULL: not known. */
+const struct dim *flow_runs(const struct pulser *p, const struct stream_fact *s);
+
 /* Late enough that whether a frame lies before the end is known when it comes. */
 rill_status flow_resolve(struct pulser *p, const struct node *n, struct flow *f);
 

@@ -8,6 +8,7 @@
 #include "pulse/off_axis.h"
 #include "pulse/rules.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- Pad ---- */
@@ -149,17 +150,68 @@ static rill_status padded_note(struct pulser *p, const struct node *n, const str
     return RILL_OK;
 }
 
-/* Whether copies of the first frames are put in front of what is padded, and what is padded comes
+/* A dst wire that is absent or a constant of zeros. */
+static bool all_zero(const struct pulser *p, uint32_t w)
+{
+    const struct tensor *v = w == WIRE_NONE ? NULL : pulser_dst_fact(p, w)->value;
+    bool zero = w == WIRE_NONE || v;
+    for (int64_t i = 0; v && zero && i < tensor_count(v); i++)
+        zero = tensor_get_f64(v, v->data, i) == 0;
+    return zero;
+}
+
+/* The same, none of them -0. */
+static bool all_blank(const struct pulser *p, uint32_t w)
+{
+    const struct tensor *v = w == WIRE_NONE ? NULL : pulser_dst_fact(p, w)->value;
+    bool blank = all_zero(p, w);
+    for (int64_t i = 0; v && blank && i < tensor_count(v); i++)
+        blank = !signbit(tensor_get_f64(v, v->data, i));
+    return blank;
+}
+
+/* What PulsePad puts behind a sequence by copies is 0 where it would copy frames in front of its
+ * first: so many of those as may be copied have to be of the sequence, unless they are zeros. */
+static int64_t tail_reads(struct pulser *p, const struct padded *q, const struct flow_pad *pad)
+{
+    const int64_t read = pad->mode == PULSE_PAD_REFLECT ? pad->after + 1 : 1;
+    uint32_t head = q->mode == PULSE_PAD_VALUES ? q->head : WIRE_NONE;
+    if (q->mode == PULSE_PAD_VALUES &&
+        (pulser_known(p, head, &head) != RILL_OK || head == WIRE_NONE))
+        return read;
+    return q->fill || !all_blank(p, head) ? read : 0;
+}
+
+/* Of frames that are in front of the sequence, those that become its own so that what a Pad by
+ * copies puts behind it can be made; -1: it cannot. Copies of frames behind it are known. */
+static int64_t tail_takes(struct pulser *p, const struct padded *q, const struct flow_pad *pad)
+{
+    const int64_t read = pad->after && q->after == 0 ? tail_reads(p, q, pad) : 0;
+    const struct dim *spare = dim_add_int(p->dst->dims, q->inner.sf.length, -read);
+    if (pad->after == 0 || (q->after == 0 && !lengths_negative(p, spare)))
+        return 0;
+    if (lengths_negative(p, q->inner.sf.length))
+        return -1;
+    if (q->after > 0)
+        return pad->mode != PULSE_PAD_REFLECT || pad->after < q->after ? 0 : -1;
+    const bool given = q->mode == PULSE_PAD_CONSTANT || q->mode == PULSE_PAD_VALUES;
+    const bool ahead = pad->mode == PULSE_PAD_REFLECT && pad->before >= q->before;
+    return read == 0 || (given && !ahead && !q->inputs && read < q->before + pad->before) ? read
+                                                                                          : -1;
+}
+
+/* Whether copies of the frames at its ends are put around what is padded, and what is padded comes
  * earlier than that. */
-static bool copies_padded(const struct pulser *p, const struct node *n, const struct flow *f,
+static bool copies_padded(struct pulser *p, const struct node *n, const struct flow *f,
                           const struct flow_pad *pad)
 {
     const struct padded *q = &p->padded[n->in[0]];
     const bool reflect = pad->mode == PULSE_PAD_REFLECT;
-    return pad->before > 0 && pad->after == 0 && (reflect || pad->mode == PULSE_PAD_EDGE) &&
-        !p->outer && f->wire == p->map[n->in[0]] && q->is && q->before > 0 &&
-        pad->before + q->before <= PADDED_GIVEN_MAX && padded_joins(p, n->in[0], 0) &&
-        (!reflect || q->after == 0 || pad->before < q->before);
+    return pad->before >= 0 && pad->after >= 0 && pad->before + pad->after > 0 &&
+        (reflect || pad->mode == PULSE_PAD_EDGE) && !p->outer && f->wire == p->map[n->in[0]] &&
+        q->is && q->before > 0 && pad->before + q->before <= PADDED_GIVEN_MAX &&
+        pad->after + q->after <= PADDED_GIVEN_MAX && padded_joins(p, n->in[0], 0) &&
+        (!reflect || q->after == 0 || pad->before < q->before) && tail_takes(p, q, pad) >= 0;
 }
 
 /* The `before` frames that a Pad by copies puts in front of what is padded by *q, and those of *q.
@@ -187,14 +239,44 @@ static rill_status copies_of_heads(struct pulser *p, const struct node *n,
     return pulser_emit_op(p, OP_GATHER, n->name, &along, 1, in, 2, &q->head);
 }
 
+/* Those behind it: of the frames that *q has there, or of the sequence itself. */
+static rill_status copies_of_tails(struct pulser *p, const struct node *n,
+                                   const struct flow_pad *pad, struct padded *q)
+{
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = q->inner.sf.axis };
+    const struct flow_pad own = {
+        .mode = pad->mode, .after = pad->after, .head = WIRE_NONE, .tail = WIRE_NONE
+    };
+    const int64_t last = q->after - 1;
+    int64_t at[PADDED_GIVEN_MAX];
+    uint32_t in[2] = { q->tail };
+    if (q->after == 0) {
+        TRY(flow_pad(p, n, &q->inner, &own));
+        q->inner.sf.length = dim_add_int(p->dst->dims, q->inner.sf.length, pad->after);
+        return RILL_OK;
+    }
+    for (int64_t i = 0; i < pad->after + q->after; i++)
+        at[i] = i <= last ? i : pad->mode == PULSE_PAD_REFLECT ? 2 * last - i : last;
+    TRY(pulser_ints(p, n->name, at, (unsigned) (pad->after + q->after), &in[1]));
+    q->after += pad->after;
+    return pulser_emit_op(p, OP_GATHER, n->name, &along, 1, in, 2, &q->tail);
+}
+
 static rill_status pad_copies_padded(struct pulser *p, const struct node *n,
                                      const struct flow_pad *pad, struct flow *f)
 {
     const struct padded none = { .head = WIRE_NONE, .tail = WIRE_NONE };
     struct padded *all = &p->padded[n->out[0]];
+    const int64_t takes = tail_takes(p, &p->padded[n->in[0]], pad);
+    const struct dim *length = dim_add_int(p->dst->dims, f->sf.length, pad->before);
     TRY(padded_join(p, n, n->in[0], &none, all));
-    TRY(copies_of_heads(p, n, pad, all));
-    offset_padded(&f->sf, pad->before, 0);
+    if (pad->before)
+        TRY(copies_of_heads(p, n, pad, all));
+    if (takes > 0)
+        TRY(padded_given(p, n, length, all->before - takes, all));
+    if (pad->after)
+        TRY(copies_of_tails(p, n, pad, all));
+    offset_padded(&f->sf, pad->before, pad->after);
     const struct offset at = f->sf.at;
     *f = all->inner;
     TRY(padded_put(p, n, all, f));
@@ -241,7 +323,7 @@ rill_status rule_pad(struct pulser *p, const struct node *n)
     }
     TRY(pad_others(p, n, &pads, t, &f.wire));
     pad_crop(p, n, &pads, t, &f, &pad);
-    if (pads.least[t] == 0 && copies_padded(p, n, &f, &pad))
+    if (pads.least[t] == pad.after && copies_padded(p, n, &f, &pad))
         return pad_copies_padded(p, n, &pad, &f);
     if (pad.before >= 0 && pads.least[t] >= 0 && (pad.mode == PULSE_PAD_CONSTANT || pad.before))
         TRY(padded_note(p, n, &f, &pad));
@@ -275,16 +357,6 @@ static rill_status constants_join(struct pulser *p, const struct node *n, unsign
     *ret = in[0];
     return end - first == 1 ? RILL_OK
                             : pulser_emit_op(p, OP_CONCAT, n->name, &a, 1, in, end - first, ret);
-}
-
-/* A dst wire that is absent or a constant of zeros. */
-static bool all_zero(const struct pulser *p, uint32_t w)
-{
-    const struct tensor *v = w == WIRE_NONE ? NULL : pulser_dst_fact(p, w)->value;
-    bool zero = w == WIRE_NONE || v;
-    for (int64_t i = 0; v && zero && i < tensor_count(v); i++)
-        zero = tensor_get_f64(v, v->data, i) == 0;
-    return zero;
 }
 
 /* Whether there is a frame of the stream behind heads that the sequence is too short for. */

@@ -131,8 +131,9 @@ struct stretch {
     int64_t past;   /* frames behind the last that are read */
     int64_t beyond; /* and by how many all that a frame reads lie behind it */
     int64_t delay, history;
-    int64_t least; /* the delay by which what pads the sequence is known */
-    bool single;   /* where the output has one frame that is the first of the input */
+    int64_t least;            /* the delay by which what pads the sequence is known */
+    bool single;              /* where the output has one frame that is the first of the input */
+    const struct dim *length; /* of the output */
 };
 
 struct reach {
@@ -277,10 +278,21 @@ static int64_t known_by(const struct flow *f, const struct stretch *s, int64_t k
     return (k + f->sf.delay) / f->sf.pulse * (f->sf.pulse / s->down * s->up) - i;
 }
 
-/* The delay by which it is known, when output frame 0 comes, whether it is the only one. */
-static int64_t single_known(const struct flow *f, const struct stretch *s)
+/* The delay by which it is known, when output frame 0 comes, whether it is the only one: behind the
+ * last run that is a whole one of a sequence of which one is made. */
+static int64_t single_known(const struct pulser *p, const struct flow *f, const struct stretch *s)
 {
-    return known_by(f, s, (2 * s->down + s->up - 1) / s->up - 1, 0);
+    const struct dim *both[2] = { flow_runs(p, &f->sf), s->length };
+    const int64_t pulse = f->sf.pulse / s->down * s->up;
+    struct lengths l;
+    int64_t runs, length, most = 0;
+    if (p->outer || !both[0] || !lengths_decide(p, both, 2, 1, true, &l))
+        return known_by(f, s, (2 * s->down + s->up - 1) / s->up - 1, 0);
+    for (int64_t t = 0; t < l.end; t++)
+        if (dim_eval(both[0], p->symbol, t, &runs) && dim_eval(s->length, p->symbol, t, &length) &&
+            length == 1)
+            most = larger(most, runs);
+    return most * pulse;
 }
 
 /* The delay, or, below 0, by how many frames it is too early, by which every frame is there that an
@@ -288,7 +300,8 @@ static int64_t single_known(const struct flow *f, const struct stretch *s)
  * the first wait for that, in the first runs only. */
 #define PERIODS 4
 
-static void stretch_place(const struct resize_map *m, const struct flow *f, struct stretch *s)
+static void stretch_place(const struct pulser *p, const struct resize_map *m, const struct flow *f,
+                          struct stretch *s)
 {
     int64_t lowest = INT64_MAX;
     s->front = 0;
@@ -302,7 +315,7 @@ static void stretch_place(const struct resize_map *m, const struct flow *f, stru
     }
     s->delay = larger(s->delay, s->least);
     if (s->single)
-        s->delay = larger(s->delay, single_known(f, s));
+        s->delay = larger(s->delay, single_known(p, f, s));
     for (int64_t i = 0; i < s->up; i++) {
         struct reach r = reach_of(m, i - s->delay);
         int64_t under = s->single ? place_under(s, i - s->delay) : r.low;
@@ -453,7 +466,7 @@ static rill_status heads_join(struct pulser *p, const struct node *n, const stru
         TRY(flow_resolve(p, n, f));
     struct flow padded = *f;
     padded.sf.delay -= q->before;
-    stretch_place(m, &padded, s);
+    stretch_place(p, m, &padded, s);
     s->history = larger(s->history, -padded.sf.delay);
     TRY(flow_padded(p, n, f, q, padded.sf.delay + s->history, padded.sf.pulse + s->history));
     f->sf.delay = padded.sf.delay;
@@ -516,7 +529,7 @@ static rill_status stretch_plain(struct pulser *p, const struct node *n, const s
 {
     if (s->past > 0 || s->single)
         TRY(flow_resolve(p, n, f));
-    stretch_place(m, f, s);
+    stretch_place(p, m, f, s);
     TRY(flow_history(p, n->name, f, s->history, NULL));
     if (s->front > 0 || s->past > 0)
         TRY(stretch_clamp(p, n, f, s));
@@ -531,6 +544,7 @@ static rill_status stretch_rule(struct pulser *p, const struct node *n, struct f
         .attr = resize_attr_of(n), .out = -1, .num = s->up, .den = s->down
     };
     TRY(pulser_want_multiple(p, n, &f->sf, s->down, "its ratio"));
+    s->length = pulser_fact(p, n->out[0])->shape[f->sf.axis];
     if (heads_wanted(p, n, s))
         TRY(stretch_padded(p, n, &m, s));
     else

@@ -112,6 +112,7 @@ static void test_cells(void)
 #define NEAREST_HALF "mode='nearest coordinate_transformation_mode='half_pixel"
 #define LINEAR_HALF "mode='linear coordinate_transformation_mode='half_pixel"
 #define LINEAR_LEFT "mode='linear coordinate_transformation_mode='asymmetric"
+#define LINEAR_TORCH "mode='linear coordinate_transformation_mode='pytorch_half_pixel"
 #define CUBIC_HALF "mode='cubic coordinate_transformation_mode='half_pixel"
 
 static void test_resizes(void)
@@ -193,6 +194,15 @@ static void test_resizes(void)
           .layer = true },
     };
     test_reads("fewer", fewer, sizeof fewer / sizeof *fewer, 2);
+}
+
+/* One frame alone is the first of the input: that there are more is known by what has come. */
+static void test_alone(void)
+{
+    static const struct read alone[] = {
+        { .op = "Resize", .attrs = LINEAR_TORCH, .scale = 0.5f, .ahead = true },
+    };
+    test_reads("alone", alone, sizeof alone / sizeof *alone, 2);
 }
 
 /* Windows of which some lie in copies of frames alone. */
@@ -359,6 +369,65 @@ static void test_nets(uint32_t first, uint32_t nets)
     printf("%u of %u nets are later than they must\n", late, (unsigned) nets);
 }
 
+/* Copies of the frames at both ends of what is padded, read by a convolution. */
+struct around {
+    const char *mode;
+    int64_t zeros[2], copies[2];
+    float fill;        /* in the place of the zeros */
+    const char *layer; /* between them */
+    bool ahead;        /* what is padded looks one frame ahead */
+    int64_t late;      /* by how much it is later than it must */
+};
+
+static void copies_around(struct gb *b, const void *ctx)
+{
+    const struct around *c = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME);
+    if (c->ahead)
+        x = GB(b, "Conv", "pads=0,1", x, gb_weights(b, 3, 2, 2, 2));
+    x = GB(b, "Pad", "mode='constant", x, gb_ints(b, 0, 0, c->zeros[0], 0, 0, c->zeros[1]),
+           gb_scalar(b, c->fill));
+    if (c->layer)
+        x = GB(b, c->layer, "", x);
+    x = gb_pad(b, x, 3, 2, c->mode, c->copies[0], c->copies[1]);
+    gb_output(b, GB(b, "Conv", "", x, gb_weights(b, 3, 2, 2, 4)));
+}
+
+static void test_around(void)
+{
+    static const int64_t lengths[] = { 0, 1, 2, 3, 4, 9, 30, -1 };
+    static const struct around list[] = {
+        { .mode = "edge", .zeros = { 3, 0 }, .copies = { 1, 1 } },
+        { .mode = "edge", .zeros = { 2, 0 }, .copies = { 2, 2 }, .layer = "Abs" },
+        { .mode = "edge", .zeros = { 3, 0 }, .copies = { 0, 2 }, .ahead = true },
+        { .mode = "edge", .zeros = { 2, 3 }, .copies = { 1, 2 }, .layer = "Abs", .ahead = true },
+        { .mode = "edge", .zeros = { 2, 0 }, .copies = { 1, 1 }, .layer = "Neg", .ahead = true },
+        { .mode = "edge", .zeros = { 3, 0 }, .copies = { 1, 2 }, .layer = "Cos", .ahead = true },
+        { .mode = "edge", .zeros = { 3, 0 }, .copies = { 1, 2 }, .fill = .5f, .late = 1 },
+        { .mode = "reflect", .zeros = { 4, 0 }, .copies = { 2, 2 } },
+        { .mode = "reflect", .zeros = { 3, 0 }, .copies = { 1, 3 }, .layer = "Abs", .ahead = true },
+        { .mode = "reflect", .zeros = { 3, 3 }, .copies = { 2, 2 }, .layer = "Cos" },
+        { .mode = "reflect", .zeros = { 4, 0 }, .copies = { 1, 1 }, .fill = .5f, .late = 2 },
+        { .mode = "reflect",
+          .zeros = { 4, 0 },
+          .copies = { 1, 1 },
+          .layer = "Cos",
+          .ahead = true,
+          .late = 1 },
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        for (int64_t pulse = 1; pulse <= 5; pulse++) {
+            const int64_t pulses[] = { pulse, -1 };
+            const int64_t more = needless(copies_around, &list[i], pulse);
+            struct oracle o = { .seed = 1 };
+            oracle_check(more >= 0 && more <= list[i].late, "copies %zu at %lld: %lld late", i,
+                         (long long) pulse, (long long) more);
+            if (oracle_open(&o, copies_around, &list[i], NULL) == LAW_HOLDS)
+                oracle_laws(&o, "copies", pulses, lengths);
+            oracle_close(&o);
+        }
+}
+
 /* Sequences so short that what is cut off behind takes frames of the pad away. */
 static void test_short(void)
 {
@@ -391,9 +460,11 @@ int main(void)
     const char *nets = getenv("RILL_NETS"), *first = getenv("RILL_NETS_FIRST");
     test_cells();
     test_resizes();
+    test_alone();
     test_windows();
     test_shifts();
     test_transposed();
+    test_around();
     test_short();
     test_behind();
     test_nets(first ? (uint32_t) atoi(first) : 1, nets ? (uint32_t) atoi(nets) : 150);
