@@ -15,6 +15,11 @@ static inline int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static inline int64_t round_up(int64_t x, int64_t by)
+{
+    return (x + by - 1) / by * by;
+}
+
 /* Element i of the list; otherwise where the list has none. */
 static inline int64_t list_at(struct attr_ints list, int i, int64_t otherwise)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/key_window.h"
 #include "engine/ops/clock.h"
+#include "pulse/ints.h"
 
 /* In a branch frames go by its own runs, and of what is behind a sequence it is not known when it
  * comes. */
@@ -25,8 +26,25 @@ int64_t keys_late(const struct pulser *p, uint32_t w)
 {
     struct keys k;
     if (!keys_of(p, w, &k))
-        return 0;
+        return INT64_MIN;
     return k.given.is ? k.given.inner.sf.delay - k.given.before : k.flow.sf.delay;
+}
+
+/* In a branch keys are those of its own runs. */
+rill_status keys_counted(struct pulser *p, const struct node *n, const struct stream_fact *queries,
+                         const struct rates *r, const struct dim *length, const struct band *b,
+                         int64_t *ret)
+{
+    const int64_t ahead = larger(band_ahead(b), band_reach(b).right);
+    struct flow f = { .sf = *queries };
+    f.sf.uniform = true;
+    f.sf.pulse = rates_keys(r, queries->pulse);
+    flow_scale(&f.sf, r->queries, r->keys);
+    f.sf.length = length;
+    f.sf.delay = p->outer ? 0 : smaller(-ahead, 0);
+    TRY(flow_resolve(p, n, &f));
+    *ret = f.sf.delay;
+    return RILL_OK;
 }
 
 rill_status keys_resolve(struct pulser *p, const struct node *n, struct keys *k, int64_t in_time)

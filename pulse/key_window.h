@@ -6,6 +6,7 @@
  * the sequence behind them comes as early as it would without. */
 #ifndef RILL_PULSE_KEY_WINDOW_H
 #define RILL_PULSE_KEY_WINDOW_H
+#include "pulse/bands.h"
 #include "pulse/first_keys.h"
 
 struct keys {
@@ -17,8 +18,16 @@ struct keys {
 /* The keys on src wire w; false: it does not stream. */
 bool keys_of(const struct pulser *p, uint32_t w, struct keys *ret);
 
-/* Their delay before that; 0 of what does not stream. */
+/* Their delay before that; INT64_MIN of what does not stream. */
 int64_t keys_late(const struct pulser *p, uint32_t w);
+
+/* By how many frames keys are late of which there are `length`, and which are no stream (a mask is
+ * summed, or only queries make the scores), so that it is known which of them lie in the sequence:
+ * those in front of the frames that come in are there before. No earlier than queries that see b
+ * need the furthest. */
+rill_status keys_counted(struct pulser *p, const struct node *n, const struct stream_fact *queries,
+                         const struct rates *r, const struct dim *length, const struct band *b,
+                         int64_t *ret);
 
 /* Late enough that it is known which of them lie in the sequence. Those that come as they are by
  * in_time are taken so: the others are copied into their window anew in each run. */

@@ -98,11 +98,6 @@ static rill_status operand_of(const struct pulser *p, const struct node *n, unsi
     return RILL_OK;
 }
 
-static int64_t round_up(int64_t x, int64_t by)
-{
-    return (x + by - 1) / by * by;
-}
-
 #define RATES_OFF "queries and keys meet at other rates than those that their lengths have"
 
 /* Queries beside a stream of keys. */
@@ -176,7 +171,7 @@ static struct first_window window_of(const struct scores *s)
 
 /* What scores wait for. */
 struct wait {
-    int64_t queries, keys; /* their delays, of the latest; NO_KEYS: there are none */
+    int64_t queries, keys; /* their delays, of the latest; NO_KEYS: scores have waited for them */
     int64_t scores;        /* of the latest that come in; -1: none does */
 };
 
@@ -189,10 +184,9 @@ static int64_t wait_least(const struct scores *s, const struct wait *of, int64_t
  * most, so that the search ends there. */
 static void delay_find(const struct band *b, const struct wait *of, struct scores *s)
 {
-    const int64_t keys = b->first && of->keys == NO_KEYS ? 0 : of->keys;
-    s->delay = larger(of->queries, queries_for(s, keys));
+    s->delay = larger(of->queries, queries_for(s, of->keys));
     window_set(b, s);
-    while (s->delay < wait_least(s, of, keys)) {
+    while (s->delay < wait_least(s, of, of->keys)) {
         s->delay++;
         window_set(b, s);
     }
@@ -203,7 +197,7 @@ static void delay_first(struct section *of, const struct wait *w, struct scores 
 {
     struct wait all = *w;
     of->waits[0] = w->queries;
-    of->waits[1] = w->keys == NO_KEYS ? rates_late(&s->rates, w->queries) : w->keys;
+    of->waits[1] = w->keys;
     if (of->more[0] != NO_DELAY)
         all.queries = larger(w->queries, of->waits[0] + of->more[0]);
     if (of->more[1] != NO_DELAY)
@@ -274,6 +268,10 @@ static rill_status scores_time(struct pulser *p, const struct node *n, struct se
     s->pulse = s->like.pulse;
     s->keys = rates_keys(&s->rates, s->pulse);
     TRY(operands_wait(p, n, of, o, s, &w));
+    if (w.keys == NO_KEYS && w.scores < 0)
+        TRY(keys_counted(p, n, &s->like, &s->rates,
+                         pulser_fact(p, n->out[0])->shape[section_key(p, n->out[0])], &of->band,
+                         &w.keys));
     delay_set(of, &w, s);
     return RILL_OK;
 }
@@ -470,27 +468,11 @@ static rill_status sizes_emit(struct pulser *p, const struct node *n, const stru
     return pulser_ints(p, n->name, shape, (unsigned) f->rank, ret);
 }
 
-/* The axes that a Slice takes from their ends on, as bits; all where that is not known. */
-static unsigned turned_axes(const struct pulser *p, const struct node *n)
-{
-    int64_t step[RANK_MAX], axis[RANK_MAX];
-    unsigned n_steps, n_axes, turned = 0;
-    if (!pulser_const_ints(p, n, 4, step, RANK_MAX, &n_steps) ||
-        (node_has_input(n, 3) &&
-         (!pulser_const_ints(p, n, 3, axis, RANK_MAX, &n_axes) || n_axes != n_steps)))
-        return node_has_input(n, 4) ? ~0u : 0;
-    for (unsigned i = 0; i < n_steps; i++)
-        if (step[i] < 0)
-            turned |= 1u << axis_normalise(node_has_input(n, 3) ? axis[i] : i,
-                                           pulser_fact(p, n->in[0])->rank);
-    return turned;
-}
-
 static rill_status scores_op(struct pulser *p, const struct node *n, const struct stream_fact *s,
                              uint32_t *in, uint32_t *ret)
 {
     bool reshapes = node_is(n, OP_RESHAPE) || node_is(n, OP_FLATTEN);
-    const unsigned turned = node_is(n, OP_SLICE) ? turned_axes(p, n) : 0;
+    const unsigned turned = node_is(n, OP_SLICE) ? track_turned(p, n) : 0;
     if (turned & (1u << s->axis | 1u << s->key_axis))
         return stuck_refuse(p, n);
     if (node_is(n, OP_SLICE) && !turned &&
@@ -724,8 +706,12 @@ static rill_status places_flow(struct pulser *p, const struct node *n, unsigned 
     s.like = f.sf;
     s.pulse = f.sf.pulse;
     s.keys = rates_keys(&s.rates, s.pulse);
-    const int64_t values = n->n_in == 2 ? keys_late(p, n->in[1 - i]) : 0;
-    delay_find(&b, &(struct wait) { .keys = larger(f.sf.delay, values), .scores = -1 }, &s);
+    struct wait wait = { f.sf.delay, f.sf.delay, -1 };
+    if (s.rates.queries == s.rates.keys)
+        TRY(keys_counted(p, n, &f.sf, &s.rates, pulser_fact(p, w)->shape[key], &b, &wait.keys));
+    if (n->n_in == 2)
+        wait.keys = larger(wait.keys, keys_late(p, n->in[1 - i]));
+    delay_find(&b, &wait, &s);
     const struct operand o = { .part = PART_PLACES, .w = w, .query = query, .key = key };
     TRY(operand_emit(p, n, &o, &s, &ret->wire));
     ret->sf = scores_fact(&s, query, key);

@@ -72,3 +72,18 @@ bool pulser_time_twice(const struct pulser *p, uint32_t w)
     int axes[2];
     return time_axes(p, w, axes) == 2;
 }
+
+unsigned track_turned(const struct pulser *p, const struct node *n)
+{
+    int64_t step[RANK_MAX], axis[RANK_MAX];
+    unsigned n_steps, n_axes, turned = 0;
+    if (!pulser_const_ints(p, n, 4, step, RANK_MAX, &n_steps) ||
+        (node_has_input(n, 3) &&
+         (!pulser_const_ints(p, n, 3, axis, RANK_MAX, &n_axes) || n_axes != n_steps)))
+        return node_has_input(n, 4) ? ~0u : 0;
+    for (unsigned i = 0; i < n_steps; i++)
+        if (step[i] < 0)
+            turned |= 1u << axis_normalise(node_has_input(n, 3) ? axis[i] : i,
+                                           pulser_fact(p, n->in[0])->rank);
+    return turned;
+}

@@ -11,4 +11,7 @@ int track_in(const struct pulser *p, const struct node *n, unsigned input, int a
 
 /* The axes that mention the stream's symbol, at most 2 of them; returns how many there are. */
 int time_axes(const struct pulser *p, uint32_t src_wire, int ret[2]);
+
+/* The axes that a Slice takes from their ends on, as bits; all where that is not known. */
+unsigned track_turned(const struct pulser *p, const struct node *n);
 #endif

@@ -131,8 +131,9 @@ static void joint_test(const struct joint *t)
 struct cache {
     int64_t frames, left, right; /* query i is key `frames` + i */
     int64_t first;               /* so many keys are seen by all, too */
-    /* of a group: two heads share keys; of late ones: values see a frame ahead */
-    enum { OF_KEYS, OF_BOTH, OF_INPUT, OF_GROUP, OF_LATE } of;
+    /* of a group: two heads share keys; of late ones: values see a frame ahead; of a mean: there
+     * are no scores */
+    enum { OF_KEYS, OF_BOTH, OF_INPUT, OF_GROUP, OF_LATE, OF_MEAN } of;
 };
 
 static uint32_t counted(struct gb *b, uint32_t x, unsigned axis)
@@ -140,6 +141,13 @@ static uint32_t counted(struct gb *b, uint32_t x, unsigned axis)
     const uint32_t length = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 1));
     return GB(b, "Unsqueeze", "", GB(b, "Range", "", gb_int(b, 0), length, gb_int(b, 1)),
               gb_ints(b, axis));
+}
+
+/* A mask over the keys that it shows. */
+static uint32_t shares(struct gb *b, uint32_t mask)
+{
+    const uint32_t m = GB(b, "Cast", "to=1", mask);
+    return GB(b, "Div", "", m, GB(b, "ReduceSum", "keepdims=1", m, gb_ints(b, 1)));
 }
 
 static void cached(struct gb *b, const void *ctx)
@@ -166,8 +174,10 @@ static void cached(struct gb *b, const void *ctx)
     uint32_t m = between(b, d, -t->right, t->left);
     if (t->first)
         m = GB(b, "Or", "", m, GB(b, "Less", "", counted(b, k, 0), gb_int(b, t->first)));
-    m = GB(b, "Where", "", m, s, gb_scalar(b, -INFINITY));
-    gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", m), values));
+    const uint32_t shown = GB(b, "Where", "", m, s, gb_scalar(b, -INFINITY));
+    gb_output(b,
+              GB(b, "MatMul", "",
+                 t->of == OF_MEAN ? shares(b, m) : GB(b, "Softmax", "axis=-1", shown), values));
 }
 
 /* A query waits for the keys behind it alone. */
@@ -198,11 +208,11 @@ static void test_caches(void)
     for (int64_t frames = 1; frames <= 9; frames += 4)
         for (int64_t left = 0; left <= 8; left += 4)
             for (int64_t right = 0; right <= 2; right += 2)
-                for (int of = OF_KEYS; of <= OF_LATE; of++)
+                for (int of = OF_KEYS; of <= OF_MEAN; of++)
                     cache_test(&(struct cache) { frames, left, right, 0, of });
     for (int64_t frames = 2; frames <= 6; frames += 4)
         for (int64_t first = 1; first <= frames + 1; first++)
-            for (int of = OF_KEYS; of <= OF_LATE; of++)
+            for (int of = OF_KEYS; of <= OF_MEAN; of++)
                 cache_test(&(struct cache) { frames, 2, frames % 4, first, of });
 }
 
@@ -349,6 +359,53 @@ static void test_late_bias(void)
     }
 }
 
+/* ---- scores that no keys are in ---- */
+
+struct apart {
+    int64_t left, right, front; /* so many keys in front of the frames */
+    bool most;                  /* not their sum */
+};
+
+/* A number of each query over the distance, summed over what a mask shows. */
+static void queries_alone(struct gb *b, const void *ctx)
+{
+    const struct apart *t = ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH),
+                   all = gb_pad(b, x, 3, 1, "constant", t->front, 0);
+    const uint32_t d = GB(b, "Sub", "", GB(b, "Add", "", counted(b, x, 1), gb_int(b, t->front)),
+                          counted(b, all, 0)),
+                   far = GB(b, "Cast", "to=1", GB(b, "Abs", "", d)),
+                   m = between(b, d, -t->right, t->left);
+    uint32_t s = GB(b, "Sub", "", GB(b, "ReduceSum", "keepdims=1", x, gb_ints(b, 2)),
+                    GB(b, "Min", "", far, gb_scalar(b, 5)));
+    s = t->most
+        ? GB(b, "ReduceMax", "keepdims=1", GB(b, "Where", "", m, s, gb_scalar(b, -INFINITY)),
+             gb_ints(b, 2))
+        : GB(b, "ReduceSum", "keepdims=1",
+             GB(b, "Mul", "", GB(b, "Sigmoid", "", s), GB(b, "Cast", "to=1", m)), gb_ints(b, 2));
+    gb_output(b, GB(b, "Add", "", x, s));
+}
+
+/* Which of the keys ahead lie in the sequence is known once their frames could have come. */
+static void test_queries_alone(void)
+{
+    static const int64_t lengths[] = { 0, 1, 2, 5, 30, -1 };
+    for (int64_t pulse = 1; pulse <= 4; pulse++)
+        for (int k = 0; k < 16; k++) {
+            const struct apart t = { k % 2, k / 2 % 4, k % 3, k >= 8 };
+            const int64_t pulses[] = { pulse, -1 };
+            struct oracle o = { .seed = 1 };
+            const bool opens = oracle_open(&o, queries_alone, &t, NULL) == LAW_HOLDS &&
+                oracle_pulse(&o, pulse) == LAW_HOLDS;
+            const int64_t late = opens ? o.plan->pgraph.outputs[0].delay : -1;
+            oracle_check(late == t.right, "queries alone: %lld late at pulse %lld: %s",
+                         (long long) late, (long long) pulse, o.err.text);
+            if (opens)
+                oracle_laws(&o, "queries alone", pulses, lengths);
+            oracle_close(&o);
+        }
+}
+
 /* ---- a learned key beside the frames, as PyTorch's MultiheadAttention writes it ---- */
 
 /* The mask is padded for it, and then laid out for the heads. */
@@ -399,6 +456,7 @@ int main(void)
     test_tokens();
     test_segments();
     test_late_bias();
+    test_queries_alone();
     test_learned_key();
     return oracle_end();
 }
