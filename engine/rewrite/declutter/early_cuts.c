@@ -185,6 +185,18 @@ static uint32_t cut_node(struct cuts *c, const struct node *n, int back)
     return cut_here(c, n->out[0], back);
 }
 
+/* What is made of n bears its name. */
+static uint32_t named(const struct cuts *c, const struct node *n, uint32_t cut)
+{
+    struct graph *g = c->e->g;
+    struct node *made = &g->nodes[g->n_nodes - 1];
+    if (cut == WIRE_NONE || made->op != n->op || made->out[0] != cut)
+        return cut;
+    made->name = g->wires[cut].name = n->name;
+    made->origin = n->origin;
+    return cut;
+}
+
 /* Wire w without its first frames; WIRE_NONE: that is left. What others read, too, is cut itself;
  * but what has queries and keys is made anew of what is cut, masks because they are known as
  * positions make them. */
@@ -205,8 +217,9 @@ static uint32_t cut_wire(struct cuts *c, uint32_t w, int back)
     struct cut_wire *done = &c->done[c->n_done++];
     *done = (struct cut_wire) { .w = w, .cut = WIRE_NONE, .back = back, .readers = 1 };
     const struct node n = by ? *by : (struct node) { 0 }; /* nodes may move as others are put in */
-    done->cut = by && sole && n.n_out == 1 && !n.n_body && n.n_in ? cut_node(c, &n, back)
-                                                                  : cut_here(c, w, back);
+    done->cut = by && sole && n.n_out == 1 && !n.n_body && n.n_in
+        ? named(c, &n, cut_node(c, &n, back))
+        : cut_here(c, w, back);
     return done->cut;
 }
 
