@@ -175,11 +175,12 @@ static bool all_blank(const struct pulser *p, uint32_t w)
 static int64_t tail_reads(struct pulser *p, const struct padded *q, const struct flow_pad *pad)
 {
     const int64_t read = pad->mode == PULSE_PAD_REFLECT ? pad->after + 1 : 1;
-    uint32_t head = q->mode == PULSE_PAD_VALUES ? q->head : WIRE_NONE;
-    if (q->mode == PULSE_PAD_VALUES &&
-        (pulser_known(p, head, &head) != RILL_OK || head == WIRE_NONE))
+    uint32_t head = q->head;
+    if (q->mode == PULSE_PAD_CONSTANT)
+        return q->fill ? read : 0;
+    if (q->mode != PULSE_PAD_VALUES || pulser_known(p, head, &head) != RILL_OK || head == WIRE_NONE)
         return read;
-    return q->fill || !all_blank(p, head) ? read : 0;
+    return all_blank(p, head) ? 0 : read;
 }
 
 /* Of frames that are in front of the sequence, those that become its own so that what a Pad by

@@ -372,6 +372,7 @@ static void test_nets(uint32_t first, uint32_t nets)
 /* Copies of the frames at both ends of what is padded, read by a convolution. */
 struct around {
     const char *mode;
+    const char *inner; /* mode of the zeros, which are copies, too; NULL: they are zeros */
     int64_t zeros[2], copies[2];
     float fill;        /* in the place of the zeros */
     const char *layer; /* between them */
@@ -385,8 +386,11 @@ static void copies_around(struct gb *b, const void *ctx)
     uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME);
     if (c->ahead)
         x = GB(b, "Conv", "pads=0,1", x, gb_weights(b, 3, 2, 2, 2));
-    x = GB(b, "Pad", "mode='constant", x, gb_ints(b, 0, 0, c->zeros[0], 0, 0, c->zeros[1]),
-           gb_scalar(b, c->fill));
+    if (c->inner)
+        x = gb_pad(b, x, 3, 2, c->inner, c->zeros[0], c->zeros[1]);
+    else
+        x = GB(b, "Pad", "mode='constant", x, gb_ints(b, 0, 0, c->zeros[0], 0, 0, c->zeros[1]),
+               gb_scalar(b, c->fill));
     if (c->layer)
         x = GB(b, c->layer, "", x);
     x = gb_pad(b, x, 3, 2, c->mode, c->copies[0], c->copies[1]);
@@ -405,6 +409,8 @@ static void test_around(void)
         { .mode = "edge", .zeros = { 3, 0 }, .copies = { 1, 2 }, .layer = "Cos", .ahead = true },
         { .mode = "edge", .zeros = { 3, 0 }, .copies = { 1, 2 }, .fill = .5f, .late = 1 },
         { .mode = "reflect", .zeros = { 4, 0 }, .copies = { 2, 2 } },
+        { .mode = "reflect", .inner = "edge", .zeros = { 2, 0 }, .copies = { 2, 3 }, .late = 4 },
+        { .mode = "edge", .inner = "reflect", .zeros = { 1, 0 }, .copies = { 2, 3 }, .late = 4 },
         { .mode = "reflect", .zeros = { 3, 0 }, .copies = { 1, 3 }, .layer = "Abs", .ahead = true },
         { .mode = "reflect", .zeros = { 3, 3 }, .copies = { 2, 2 }, .layer = "Cos" },
         { .mode = "reflect", .zeros = { 4, 0 }, .copies = { 1, 1 }, .fill = .5f, .late = 2 },
