@@ -33,7 +33,7 @@ static const struct clamped list[] = {
     { "windows backwards", 2, 0, true, true, 4, -1, false, false },
 };
 
-static uint32_t as_wide(struct gb *b, uint32_t i, const struct clamped *c)
+static uint32_t in_width(struct gb *b, uint32_t i, const struct clamped *c)
 {
     return c->narrow ? GB(b, "Cast", "to=7", i) : i;
 }
@@ -53,8 +53,8 @@ static uint32_t places_of(struct gb *b, uint32_t n, const struct clamped *c)
         return GB(b, "Add", "", i, gb_int(b, c->shift));
     for (int64_t k = 0; k < c->window; k++)
         window[k] = c->shift + k * c->step;
-    i = GB(b, "Unsqueeze", "", as_wide(b, i, c), gb_ints(b, 1));
-    return GB(b, "Add", "", i, as_wide(b, gb_ints_of(b, (unsigned) c->window, window), c));
+    i = GB(b, "Unsqueeze", "", in_width(b, i, c), gb_ints(b, 1));
+    return GB(b, "Add", "", i, in_width(b, gb_ints_of(b, (unsigned) c->window, window), c));
 }
 
 static void recipe(struct gb *b, const void *ctx)
@@ -65,7 +65,7 @@ static void recipe(struct gb *b, const void *ctx)
                    last = GB(b, "Sub", "", n, gb_int(b, 1));
     uint32_t i = places_of(b, n, c);
     if (c->least && c->most)
-        i = GB(b, "Clip", "", i, as_wide(b, gb_int(b, 0), c), as_wide(b, last, c));
+        i = GB(b, "Clip", "", i, in_width(b, gb_int(b, 0), c), in_width(b, last, c));
     else
         i = c->least ? GB(b, "Max", "", i, gb_int(b, 0)) : GB(b, "Min", "", last, i);
     gb_output(b, GB(b, "Gather", "axis=1", GB(b, "Relu", "", x), i));
