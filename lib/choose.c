@@ -147,11 +147,12 @@ static bool none_later(const struct pgraph *g, const struct pgraph *whole, uint3
  * the first pulse is so much shorter. Until then each frame less makes them one earlier, and from
  * there on a pulse later. */
 static rill_status lead_in_find(const struct dgraph *t, const struct pgraph *whole,
-                                const struct pulse_choice *c, int64_t *ret, rill_error *err)
+                                const struct pulse_choice *c, struct arena *owner, int64_t *ret,
+                                rill_error *err)
 {
     int64_t good = 0, bad = whole->pulse;
     while (bad - good > whole->pulse / LEAD_IN_STEPS + 1) {
-        struct arena a = { 0 };
+        struct arena a = { .owner = owner };
         struct pgraph g;
         int64_t half = good + (bad - good) / 2;
         rill_status s = cut_with(&g, t, whole, half, c, &a, err);
@@ -170,7 +171,7 @@ static rill_status first_pulse_cut(struct pgraph *ret, const struct dgraph *t,
 {
     int64_t frames = c->model->first_pulse, lead_in = whole->pulse - frames;
     if (frames == FIRST_PULSE_SHORT)
-        TRY(lead_in_find(t, whole, c, &lead_in, err));
+        TRY(lead_in_find(t, whole, c, a, &lead_in, err));
     else if (lead_in < 0)
         return err_set(err, RILL_UNSUPPORTED,
                        "first_pulse is %lld frames, and a pulse has %lld: it may be shorter, not "

@@ -20,6 +20,7 @@ rill_model *model_new(void)
         free(m);
         return NULL;
     }
+    dims_set_owner(m->dims, &m->arena);
     return m;
 }
 

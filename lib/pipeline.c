@@ -100,7 +100,8 @@ static rill_status stage_make(struct pipeline *w, enum stage s)
     }
 }
 
-/* Whether a stage was built without all its memory, though it ended well. */
+/* Whether a stage was built without all its memory: what it made may have gaps, and what it found
+ * fault with may be one of them. */
 static bool ran_out(const struct pipeline *w)
 {
     return w->model->arena.ran_out || (w->plan && w->plan->arena.ran_out);
@@ -109,10 +110,11 @@ static bool ran_out(const struct pipeline *w)
 static rill_status stages_make(struct pipeline *w, enum stage have, enum stage wanted)
 {
     for (enum stage s = have; s++ < wanted;) {
-        TRY(stage_make(w, s));
-        if (ran_out(w))
+        const rill_status made = stage_make(w, s);
+        if (made != RILL_NOMEM && made != RILL_LIMIT && ran_out(w))
             return err_set(w->err, RILL_NOMEM, "out of memory while the %s stage was built",
                            stage_name(s));
+        TRY(made);
     }
     return RILL_OK;
 }

@@ -49,7 +49,7 @@ rill_status graph_edit_placed(struct graph *ret, const struct graph *g,
                               rill_error *reterr)
 {
     struct edit e;
-    struct placed_edit c = { .e = &e, .err = reterr };
+    struct placed_edit c = { .e = &e, .scratch.owner = g->arena, .err = reterr };
     TRY(edit_begin(&e, ret, g, reterr));
     rill_status s = RILL_OK;
     for (uint32_t i = 0; s == RILL_OK && i < e.n_nodes; i++)

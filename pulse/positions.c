@@ -726,6 +726,7 @@ rill_status positions_find(struct positions *ret, const struct graph *g, const s
                                 .of = arena_array(a, struct position, g->n_wires + 1) };
     if (!ret->dims || !ret->of)
         return err_set(reterr, RILL_NOMEM, "out of memory while pulsing");
+    dims_set_owner(ret->dims, a);
     for (int i = 0; i < RANK_MAX; i++) {
         char name[32];
         snprintf(name, sizeof name, "x%d>=0", i);

@@ -558,7 +558,7 @@ rill_status graph_with_running_sums(struct graph *ret, const struct graph *g, ri
 {
     struct edit e;
     struct positions ps = { 0 };
-    struct looked l = { .e = &e, .ps = &ps, .err = reterr };
+    struct looked l = { .e = &e, .ps = &ps, .scratch.owner = g->arena, .err = reterr };
     TRY(edit_begin(&e, ret, g, reterr));
     rill_status s = RILL_OK;
     for (uint32_t i = 0; s == RILL_OK && i < e.n_nodes; i++)

@@ -229,7 +229,7 @@ static bool order_learn(const struct pulser *p, struct shift *s)
     s->rows = pulser_fact(p, w)->shape[at];
     s->before = s->after = FAR_OFF;
     for (int64_t length = 1; length < LENGTH_MAX && tried < LENGTHS; length++) {
-        struct arena work = { .limit_bytes = TRIAL_BYTES_MAX };
+        struct arena work = { .limit_bytes = TRIAL_BYTES_MAX, .owner = p->arena };
         if (!dim_eval(s->rows, p->symbol, length, &rows) || rows < 1)
             continue;
         bool fits = chain_try(p, s, length, tried == 0, &work);
@@ -385,7 +385,7 @@ static bool shift_widen(const struct pulser *p, struct shift *s, int64_t least)
 {
     int64_t rows, tried = 0;
     for (int64_t length = 1; length < LENGTH_WIDE_MAX && tried < LENGTHS_WIDE; length++) {
-        struct arena work = { .limit_bytes = TRIAL_BYTES_MAX };
+        struct arena work = { .limit_bytes = TRIAL_BYTES_MAX, .owner = p->arena };
         if (!dim_eval(s->rows, p->symbol, length, &rows) || rows < least + tried ||
             !dims_allow(p->dst->dims, p->symbol, length))
             continue;

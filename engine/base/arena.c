@@ -59,18 +59,28 @@ static void *none_left(struct arena *a)
     return NULL;
 }
 
+void arena_run_out(struct arena *a)
+{
+    for (; a; a = a->owner)
+        none_left(a);
+}
+
 void *arena_alloc(struct arena *a, size_t bytes)
 {
     if (bytes > SIZE_MAX / 2)
         return none_left(a);
     size_t size = (bytes + ALIGN_BYTES - 1) & ~(ALIGN_BYTES - 1);
-    if (a->limit_bytes && (size > a->limit_bytes || a->used_bytes > a->limit_bytes - size))
+    if (a->limit_bytes && (size > a->limit_bytes || a->used_bytes > a->limit_bytes - size)) {
+        a->at_limit = true;
         return none_left(a);
+    }
     struct arena_block *b = a->head;
     if (!b || size > b->size - b->used)
         b = block_for(a, size);
-    if (!b)
-        return none_left(a);
+    if (!b) {
+        arena_run_out(a);
+        return NULL;
+    }
     unsigned char *p = b->bytes + b->used;
     b->used += size;
     a->used_bytes += size;
@@ -174,7 +184,9 @@ static struct arena_block *blocks_free(struct arena_block *b, const struct arena
 void arena_drop(struct arena *a)
 {
     blocks_free(a->head, NULL);
-    *a = (struct arena) { .limit_bytes = a->limit_bytes, .large_pages = a->large_pages };
+    *a = (struct arena) { .limit_bytes = a->limit_bytes,
+                          .large_pages = a->large_pages,
+                          .owner = a->owner };
 }
 
 void arena_rewind(struct arena *a)
@@ -187,7 +199,7 @@ void arena_rewind(struct arena *a)
     if (a->head)
         a->head->used = 0;
     a->used_bytes = 0;
-    a->ran_out = false;
+    a->ran_out = a->at_limit = false;
 }
 
 struct arena_mark arena_mark(const struct arena *a)

@@ -23,6 +23,9 @@ struct arena {
     bool large_pages; /* memory of megabytes that is read again and again: in as few pages as there
                          may be */
     bool ran_out;     /* an allocation returned NULL, once: what was built since may have gaps */
+    bool at_limit;    /* and that was for the limit */
+    struct arena *owner; /* of what is built by means of this one, or NULL: when the machine has no
+                            more it has run out, too; when this one's limit is met it has not */
 };
 
 /* Zeroed, aligned to 64 bytes; NULL when the limit or the machine has no more. {0} is a valid empty
@@ -39,6 +42,8 @@ __attribute__((format(printf, 2, 3))) char *arena_printf(struct arena *a, const 
 /* Printable text for any n bytes: everything but plain ASCII, and the backslash itself, becomes
  * \xNN, so different bytes give different texts. */
 char *arena_printable(struct arena *a, const void *bytes, size_t n);
+/* As if the machine had no more: where what is built in it lacks memory from elsewhere. */
+void arena_run_out(struct arena *a);
 void arena_drop(struct arena *a);
 /* Empty as after arena_drop, but the memory stays, in one piece: who needs no more than before
  * takes nothing new. */

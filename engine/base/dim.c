@@ -22,6 +22,11 @@ struct dims *dims_new(void)
     return ds;
 }
 
+void dims_set_owner(struct dims *ds, struct arena *owner)
+{
+    ds->arena.owner = owner;
+}
+
 struct dims *dims_free(struct dims *ds)
 {
     if (!ds)

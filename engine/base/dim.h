@@ -21,7 +21,9 @@
 struct dim;
 struct dims;
 
-struct dims *dims_new(void);             /* NULL: out of memory */
+struct dims *dims_new(void); /* NULL: out of memory */
+/* The arena has run out where the machine has no more memory for the scope. */
+void dims_set_owner(struct dims *ds, struct arena *owner);
 struct dims *dims_free(struct dims *ds); /* takes and returns NULL */
 rill_status dims_status(const struct dims *ds, rill_error *reterr);
 

@@ -10,6 +10,8 @@ const struct dim *dims_fail(struct dims *ds, rill_status s, const char *what)
 {
     if (ds->err.status == RILL_OK)
         err_set(&ds->err, s, "dimension expression: %s", what);
+    if (s == RILL_NOMEM && !ds->arena.at_limit)
+        arena_run_out(&ds->arena);
     return ds->poison;
 }
 
@@ -121,8 +123,10 @@ const struct dim *dim_intern(struct dims *ds, const struct dim *proto)
                          "it is too large to work with (2000 terms or 40 levels); a least length "
                          "that is asserted makes it smaller");
     struct dim *d = node_copy(ds, &key);
-    if (!d)
+    if (!d && ds->arena.at_limit)
         return dims_fail(ds, RILL_LIMIT, "no memory left for more of them");
+    if (!d)
+        return dims_fail(ds, RILL_NOMEM, "out of memory");
     ds->slot[at] = d;
     if (++ds->n_used * 2 > ds->n_slots && !slots_grow(ds) && ds->n_used + 1 >= ds->n_slots)
         return dims_fail(ds, RILL_NOMEM, "out of memory");

@@ -479,7 +479,7 @@ static rill_status variant_new(struct stage *s, struct variant **ret, rill_error
     if (!v)
         return late_no_memory(err);
     rill_status made = variant_fill(s, v, err);
-    if (made == RILL_OK && v->arena.ran_out)
+    if (made != RILL_LIMIT && v->arena.ran_out)
         made = late_no_memory(err);
     if (made != RILL_OK) {
         variant_free(s->late, v);

@@ -7,6 +7,8 @@
 
 rill_status functions_no_room(const struct functions *u)
 {
+    if (!u->arena->at_limit)
+        return no_memory(u->r);
     return err_set(u->r->err, RILL_LIMIT,
                    "writing out the functions that the file defines takes more than %zu bytes of "
                    "memory",

@@ -272,7 +272,7 @@ static rill_status copies_round(struct rounder *r)
 
 rill_status graph_with_copies_rounded(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
-    struct rounder r = { .err = reterr };
+    struct rounder r = { .work.owner = g->arena, .err = reterr };
     TRY(edit_begin(&r.e, ret, g, reterr));
     r.of = arena_array(ret->arena, struct rounding, r.e.n_wires + 1);
     r.reads = arena_array(ret->arena, int64_t, r.e.n_wires + 1);

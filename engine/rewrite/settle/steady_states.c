@@ -259,7 +259,7 @@ static rill_status state_steady(struct steady *s, const struct state *st)
 
 rill_status graph_with_steady_states(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
-    struct steady s = { .err = reterr };
+    struct steady s = { .work.owner = g->arena, .err = reterr };
     rill_status made = RILL_OK;
     TRY(edit_begin(&s.e, ret, g, reterr));
     if (!(s.from = arena_array(ret->arena, struct origin *, s.e.n_nodes + 1)))

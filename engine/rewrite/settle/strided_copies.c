@@ -477,7 +477,9 @@ static rill_status copies_make(struct copies *m)
 
 rill_status graph_with_strided_copies(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
-    struct copies m = { .g = g, .ret = ret, .zero = WIRE_NONE, .err = reterr };
+    struct copies m = {
+        .g = g, .ret = ret, .work.owner = g->arena, .zero = WIRE_NONE, .err = reterr
+    };
     TRY(graph_copied(ret, g, reterr));
     rill_status s = copies_make(&m);
     arena_drop(&m.work);
