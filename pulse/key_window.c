@@ -3,11 +3,10 @@
 #include "engine/ops/clock.h"
 #include "pulse/ints.h"
 
-/* In a branch frames go by its own runs, and of what is behind a sequence it is not known when it
- * comes. */
+/* In a branch frames go by its own runs. */
 static bool is_given(const struct pulser *p, const struct padded *q)
 {
-    return q->is && !p->outer && q->before > 0 && q->after == 0 && !q->inputs &&
+    return q->is && !p->outer && q->before > 0 && padded_heads_whole(p, q) && !q->inputs &&
         (q->mode == PULSE_PAD_CONSTANT || q->mode == PULSE_PAD_VALUES);
 }
 
@@ -60,6 +59,19 @@ rill_status keys_resolve(struct pulser *p, const struct node *n, struct keys *k,
     return RILL_OK;
 }
 
+/* The first frames of the sequence, and behind it of what is put there. */
+static rill_status first_inner(struct pulser *p, const struct node *n, const struct padded *q,
+                               int64_t frames, uint32_t *ret)
+{
+    const struct flow_pad behind = {
+        .mode = q->mode, .after = q->after, .fill = q->fill, .head = WIRE_NONE, .tail = q->tail
+    };
+    struct flow f = q->inner;
+    TRY(flow_pad(p, n, &f, &behind));
+    f.sf.length = dim_add_int(p->dst->dims, f.sf.length, q->after);
+    return kept_first(p, n, &f, 0, frames, ret);
+}
+
 /* The first keys: of those in front of the sequence, and behind them of its own. */
 static rill_status first_given(struct pulser *p, const struct node *n, const struct padded *q,
                                int64_t first, uint32_t *ret)
@@ -73,7 +85,7 @@ static rill_status first_given(struct pulser *p, const struct node *n, const str
     if (first == q->before)
         return RILL_OK;
     in[0] = *ret;
-    TRY(kept_first(p, n, &q->inner, 0, first - q->before, &in[1]));
+    TRY(first_inner(p, n, q, first - q->before, &in[1]));
     return pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, ret);
 }
 

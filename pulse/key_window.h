@@ -3,7 +3,8 @@
  *
  * Frames that stand in front of a sequence from the beginning on, as a cache that is joined to its
  * keys, need not pass before the first query does: they are put where the window reaches them, and
- * the sequence behind them comes as early as it would without. */
+ * the sequence behind them comes as early as it would without; so do frames that stand behind it,
+ * too. */
 #ifndef RILL_PULSE_KEY_WINDOW_H
 #define RILL_PULSE_KEY_WINDOW_H
 #include "pulse/bands.h"
@@ -11,7 +12,7 @@
 
 struct keys {
     struct flow flow;
-    struct padded given; /* .is: they are this sequence, padded in front; flow is not read */
+    struct padded given; /* .is: they are this sequence, padded; flow is not read */
     int64_t delay; /* once keys_resolve has been there: by what a key comes later than its place */
 };
 
