@@ -414,6 +414,18 @@ static bool picks_early(const struct padded *q, const struct flow *f, int64_t fi
     return q->is && first > 0 && q->inner.sf.delay - q->before < f->sf.delay;
 }
 
+/* Of the frames behind a padded sequence those that are picked, where that is a number: what ends
+ * before them does not wait for the end. */
+static int64_t frames_picked(struct pulser *p, const struct node *n, unsigned k,
+                             const struct padded *q, int64_t first, int64_t step)
+{
+    struct dims *ds = p->dst->dims;
+    const struct stream_fact *sf = &q->inner.sf;
+    const struct dim *frames = dim_mul_int(ds, pulser_fact(p, n->out[k])->shape[sf->axis], step),
+                     *past = dim_sub(ds, dim_add_int(ds, frames, first - q->before), sf->length);
+    return dim_is_const(past) ? larger(smaller(dim_value(past) - step + 1, q->after), 0) : q->after;
+}
+
 rill_status flow_picked(struct pulser *p, const struct node *n, unsigned k, struct flow *f,
                         int64_t first, int64_t step)
 {
@@ -428,11 +440,8 @@ rill_status flow_picked(struct pulser *p, const struct node *n, unsigned k, stru
     if (q->mode != PULSE_PAD_CONSTANT)
         return windows_picked(p, n, f,
                               &(struct flow_window) { .span = first, .stride = step, .copies = q });
-    struct dims *ds = p->dst->dims;
-    const struct dim *frames = dim_mul_int(ds, pulser_fact(p, n->out[k])->shape[f->sf.axis], step);
-    const struct dim *past = dim_sub(ds, dim_add_int(ds, frames, first - q->before), f->sf.length);
     w.before += q->before;
-    w.after = dim_is_const(past) && dim_value(past) < step ? 0 : q->after;
+    w.after = frames_picked(p, n, k, q, first, step);
     w.fill = q->fill;
     return windows_picked(p, n, f, &w);
 }

@@ -297,6 +297,10 @@ void padded_heads_join(struct padded *q, const struct padded *other);
  * fill. */
 rill_status padded_frames(struct pulser *p, const struct node *n, const struct padded *q,
                           int64_t frames, uint32_t given, uint32_t *ret);
+/* What is left of a padded sequence of which `first` frames are cut off in front, and some behind
+ * so that output 0 of n is left: is false where it is cut elsewhere than in its pads, or behind, or
+ * in frames that are copies of those that are cut. */
+rill_status padded_cut(struct pulser *p, const struct node *n, int64_t first, struct padded *q);
 /* The sequence that is padded by `all` of f, all->inner; no earlier than its heads are known. */
 rill_status padded_put(struct pulser *p, const struct node *n, const struct padded *all,
                        struct flow *f);

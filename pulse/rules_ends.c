@@ -212,7 +212,8 @@ static bool copies_padded(struct pulser *p, const struct node *n, const struct f
         (reflect || pad->mode == PULSE_PAD_EDGE) && !p->outer && f->wire == p->map[n->in[0]] &&
         q->is && q->before > 0 && pad->before + q->before <= PADDED_GIVEN_MAX &&
         pad->after + q->after <= PADDED_GIVEN_MAX && padded_joins(p, n->in[0], 0) &&
-        (!reflect || q->after == 0 || pad->before < q->before) && tail_takes(p, q, pad) >= 0;
+        padded_heads_whole(p, q) && (!reflect || q->after == 0 || pad->before < q->before) &&
+        tail_takes(p, q, pad) >= 0;
 }
 
 /* The `before` frames that a Pad by copies puts in front of what is padded by *q, and those of *q.
@@ -296,6 +297,22 @@ static void pad_crop(const struct pulser *p, const struct node *n, struct pads *
     pads->least[t] = pads->after[t] = pad->after = 0;
 }
 
+/* Frames are cut off, and none put there: a Slice in other words. */
+static rill_status pad_slice(struct pulser *p, const struct node *n, struct pads *pads,
+                             int64_t first, struct flow *f)
+{
+    struct padded q = p->padded[n->in[0]];
+    if (first)
+        TRY(flow_picked(p, n, 0, f, first, 1));
+    const uint32_t cut = f->wire;
+    TRY(pad_others(p, n, pads, f->sf.axis, &f->wire));
+    q.is = q.is && f->wire == cut;
+    if (q.is)
+        TRY(padded_cut(p, n, first, &q));
+    p->padded[n->out[0]] = q;
+    return pulser_bind(p, n, 0, f->wire, &f->sf);
+}
+
 rill_status rule_pad(struct pulser *p, const struct node *n)
 {
     static const int modes[] = { PULSE_PAD_CONSTANT, PULSE_PAD_REFLECT, PULSE_PAD_EDGE, -1 };
@@ -311,7 +328,9 @@ rill_status rule_pad(struct pulser *p, const struct node *n)
                             .after = pads.after[t],
                             .head = WIRE_NONE,
                             .tail = WIRE_NONE };
-    if (pad.mode < 0 && (pad.before || pad.after))
+    if (!pad.before && !pad.after && !pads.least[t])
+        pad.mode = PULSE_PAD_CONSTANT;
+    if (pad.mode < 0)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: mode %s on axis %d, the time axis, joins the end of the "
                        "sequence to its start; constant, edge and reflect stream",
@@ -322,6 +341,8 @@ rill_status rule_pad(struct pulser *p, const struct node *n)
             return op_fail(p->err, RILL_UNSUPPORTED, n,
                            "cannot stream: the value it pads with is not a constant");
     }
+    if (pad.before <= 0 && pad.after <= 0 && pad.before + pads.least[t] < 0)
+        return pad_slice(p, n, &pads, -pad.before, &f);
     TRY(pad_others(p, n, &pads, t, &f.wire));
     pad_crop(p, n, &pads, t, &f, &pad);
     if (pads.least[t] == pad.after && copies_padded(p, n, &f, &pad))

@@ -346,7 +346,7 @@ rill_status rule_lp_pool(struct pulser *p, const struct node *n)
 /* Which frames of the windows count: those of the sequence, with its pads where they are
  * counted. */
 static rill_status counted_emit(struct pulser *p, const struct node *n, const struct pool *q,
-                                const struct stream_fact *in, uint32_t *ret)
+                                int64_t before, const struct stream_fact *in, uint32_t *ret)
 {
     struct dims *ds = p->dst->dims;
     struct clock_attr *at = arena_new(p->arena, struct clock_attr);
@@ -356,10 +356,10 @@ static rill_status counted_emit(struct pulser *p, const struct node *n, const st
     if (!at)
         return pulser_no_memory(p);
     if (pads)
-        length = dim_add(ds, dim_add_int(ds, length, q->w.before), after);
+        length = dim_add(ds, dim_add_int(ds, length, before), after);
     *at = (struct clock_attr) { .pulse = in->pulse,
                                 .frames = in->pulse - q->w.stride + q->w.span + 1,
-                                .delay = q->f.sf.delay * q->w.stride + (pads ? 0 : q->w.before) };
+                                .delay = q->f.sf.delay * q->w.stride + (pads ? 0 : before) };
     TRY(pulser_length_place(p, length, &at->length));
     TRY(pulser_clock(p, &clock));
     return pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, ret, 1);
@@ -367,7 +367,8 @@ static rill_status counted_emit(struct pulser *p, const struct node *n, const st
 
 static rill_status average_counted(struct pulser *p, const struct node *n, struct pool *q)
 {
-    const struct stream_fact before = q->f.sf;
+    const struct stream_fact padded = q->f.sf;
+    const int64_t before = q->w.before;
     const struct attr list[] = {
         { .name = "counted_axis", .kind = ATTR_INT, .i = q->f.sf.axis - 2 },
     };
@@ -376,9 +377,10 @@ static rill_status average_counted(struct pulser *p, const struct node *n, struc
     TRY(attrs_without_pads(p, n, &q->s, q->f.sf.axis - 2, &attr));
     const struct node plain = { .name = n->name, .op = n->op, .attr = attr };
     TRY(pulser_attr_copy(p, &plain, list, 1, &attr));
+    TRY(flow_unpad(p, n, &q->f, &q->w));
     TRY(flow_windows(p, n, &q->f, &q->w));
     in[0] = q->f.wire;
-    TRY(counted_emit(p, n, q, &before, &in[1]));
+    TRY(counted_emit(p, n, q, before, &padded, &in[1]));
     TRY(pulser_emit(p, n->op, n->name, attr, in, 2, &out, 1));
     return pulser_bind(p, n, 0, out, &q->f.sf);
 }
@@ -547,51 +549,13 @@ static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at
     return flow_picked(p, n, 0, f, dim_value(start), step);
 }
 
-/* Behind the first `first` frames of a padded sequence that are cut, and `after` that are left of
- * those behind it: less than 0 where what is inside is cut, too. */
-static rill_status pads_cut(struct pulser *p, const struct node *n, struct padded *q, int64_t first,
-                            int64_t after)
+/* Whether frames are cut off a padded sequence at its ends alone, `first` of them in front. */
+static bool slice_cuts(struct pulser *p, const struct node *n, int64_t at, int64_t *ret_first)
 {
-    const int axis = q->inner.sf.axis;
-    const bool given = q->mode == PULSE_PAD_VALUES;
-    const int64_t before = q->before;
-    q->before -= first;
-    if (given && first && q->before)
-        TRY(pulser_slice(p, n->name, q->head, axis, first, before, &q->head));
-    if (given && after > 0 && after < q->after)
-        TRY(pulser_slice(p, n->name, q->tail, axis, 0, after, &q->tail));
-    if (after < 0)
-        q->inner.sf.length =
-            dim_add_int(p->dst->dims, pulser_fact(p, n->out[0])->shape[axis], -q->before);
-    q->head = q->before ? q->head : WIRE_NONE;
-    q->inputs = q->before ? q->inputs : 0;
-    q->direct = first ? 0 : q->direct;
-    q->tail = after > 0 ? q->tail : WIRE_NONE;
-    q->after = larger(after, 0);
-    return RILL_OK;
-}
-
-/* What is left of a padded sequence that is cut in its pads, or behind: is false where it is cut
- * elsewhere, or in frames that are copies of those that are cut. */
-static rill_status padded_cut(struct pulser *p, const struct node *n, int64_t at, struct padded *q)
-{
-    struct dims *ds = p->dst->dims;
     const struct dim *start = dim_at(p, node_value(p->src, n, 1), at);
     const struct tensor *steps = node_value(p->src, n, 4);
-    const bool copies = q->mode == PULSE_PAD_EDGE || q->mode == PULSE_PAD_REFLECT,
-               constant = q->mode == PULSE_PAD_CONSTANT;
-    int64_t first, least, most;
-    q->is = dim_is_const(start) && dim_value(start) >= 0 && dim_value(start) <= q->before &&
-        (!steps || dim_is(dim_at(p, steps, at), 1));
-    if (!q->is)
-        return RILL_OK;
-    first = dim_value(start);
-    const struct dim *frames = pulser_fact(p, n->out[0])->shape[q->inner.sf.axis];
-    const struct dim *after =
-        dim_sub(ds, dim_add_int(ds, frames, first - q->before), q->inner.sf.length);
-    q->is = lengths_range(p, after, &least, &most) && (least == most || (constant && least >= 0)) &&
-        (!copies || (least >= 0 && (first == 0 || q->mode == PULSE_PAD_EDGE)));
-    return q->is ? pads_cut(p, n, q, first, most) : RILL_OK;
+    *ret_first = dim_value(start);
+    return dim_is_const(start) && (!steps || dim_is(dim_at(p, steps, at), 1));
 }
 
 /* The slices on the other axes, of what is padded. */
@@ -623,8 +587,8 @@ rill_status rule_slice(struct pulser *p, const struct node *n)
     }
     if (at >= 0)
         TRY(slice_time(p, n, at, &f));
-    if (at >= 0 && q.is)
-        TRY(padded_cut(p, n, at, &q));
+    if (at >= 0 && q.is && (q.is = slice_cuts(p, n, at, &first)))
+        TRY(padded_cut(p, n, first, &q));
     if (q.is)
         TRY(padded_others(p, n, at, &q));
     p->padded[n->out[0]] = q;

@@ -160,6 +160,43 @@ rill_status flow_unpad(struct pulser *p, const struct node *n, struct flow *f,
     return RILL_OK;
 }
 
+/* Behind the first `first` frames of a padded sequence that are cut, and `after` that are left of
+ * those behind it: less than 0 where what is inside is cut, too. */
+static rill_status pads_cut(struct pulser *p, const struct node *n, struct padded *q, int64_t first,
+                            int64_t after)
+{
+    const int axis = q->inner.sf.axis;
+    const bool given = q->mode == PULSE_PAD_VALUES;
+    const int64_t before = q->before;
+    q->before -= first;
+    if (given && first && q->before)
+        TRY(pulser_slice(p, n->name, q->head, axis, first, before, &q->head));
+    if (given && after > 0 && after < q->after)
+        TRY(pulser_slice(p, n->name, q->tail, axis, 0, after, &q->tail));
+    if (after < 0)
+        q->inner.sf.length =
+            dim_add_int(p->dst->dims, pulser_fact(p, n->out[0])->shape[axis], -q->before);
+    q->head = q->before ? q->head : WIRE_NONE;
+    q->inputs = q->before ? q->inputs : 0;
+    q->direct = first ? 0 : q->direct;
+    q->tail = after > 0 ? q->tail : WIRE_NONE;
+    q->after = larger(after, 0);
+    return RILL_OK;
+}
+
+rill_status padded_cut(struct pulser *p, const struct node *n, int64_t first, struct padded *q)
+{
+    struct dims *ds = p->dst->dims;
+    const struct dim *frames = pulser_fact(p, n->out[0])->shape[q->inner.sf.axis],
+                     *after = dim_sub(ds, dim_add_int(ds, frames, first - q->before),
+                                      q->inner.sf.length);
+    int64_t least, most;
+    q->is = first >= 0 && first <= q->before && lengths_range(p, after, &least, &most) &&
+        (least == most || (q->mode == PULSE_PAD_CONSTANT && least >= 0)) &&
+        (!is_copies(q) || least >= 0);
+    return q->is ? pads_cut(p, n, q, first, most) : RILL_OK;
+}
+
 rill_status padded_put(struct pulser *p, const struct node *n, const struct padded *all,
                        struct flow *f)
 {

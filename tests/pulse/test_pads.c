@@ -434,7 +434,78 @@ static void test_around(void)
         }
 }
 
+/* Frames that a Pad of negative amounts cuts off, of what a Pad or a window has put there. */
+struct cropped {
+    const char *mode, *window;
+    int64_t pads[2], cut[2];
+};
+
+static void pads_cropped(struct gb *b, const void *ctx)
+{
+    const struct cropped *c = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME);
+    x = c->window ? GB(b, "Conv", c->window, x, gb_weights(b, 3, 2, 2, 3))
+                  : gb_pad(b, x, 3, 2, c->mode, c->pads[0], c->pads[1]);
+    x = gb_pad(b, x, 3, 2, "constant", -c->cut[0], -c->cut[1]);
+    gb_output(b, c->window ? x : GB(b, "Conv", "", x, gb_weights(b, 3, 2, 2, 5)));
+}
+
+/* A mean of the frames that are there, over what is padded. ctx: how. */
+static void mean_of_padded(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_pad(b, gb_input(b, "x", 3, 1, 2, GB_TIME), 3, 2, ctx, 2, 1);
+    gb_output(b, GB(b, "AveragePool", "kernel_shape=3 strides=1 pads=1,1", x));
+}
+
+/* A Pad of nothing between a Pad and what reads it. ctx: its mode. */
+static void padded_nowhere(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_pad(b, gb_input(b, "x", 3, 1, 2, GB_TIME), 3, 2, "constant", 3, 1);
+    gb_output(b, GB(b, "Conv", "", gb_pad(b, x, 3, 2, ctx, 0, 0), gb_weights(b, 3, 2, 2, 5)));
+}
+
+static void test_cropped(void)
+{
+    static const int64_t lengths[] = { 5, 6, 9, 30, -1 };
+    static const struct cropped in_front = { "constant", NULL, { 3, 2 }, { 2, 1 } },
+                                behind = { "constant", NULL, { 3, 2 }, { 0, 1 } },
+                                edges = { "edge", NULL, { 3, 2 }, { 2, 1 } },
+                                mirror = { "reflect", NULL, { 3, 2 }, { 1, 1 } },
+                                windows = { .window = "pads=6,4", .cut = { 3, 2 } },
+                                strided = { .window = "strides=2 dilations=3 pads=13,6",
+                                            .cut = { 3, 2 } };
+    const struct {
+        gb_recipe *recipe;
+        const void *ctx;
+    } list[] = { { pads_cropped, &in_front },    { pads_cropped, &behind },
+                 { pads_cropped, &edges },       { pads_cropped, &mirror },
+                 { pads_cropped, &windows },     { pads_cropped, &strided },
+                 { mean_of_padded, "constant" }, { mean_of_padded, "edge" },
+                 { mean_of_padded, "reflect" },  { padded_nowhere, "edge" },
+                 { padded_nowhere, "reflect" } };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        for (int64_t pulse = 1; pulse <= 8; pulse++) {
+            const int64_t pulses[] = { pulse, -1 },
+                          more = needless(list[i].recipe, list[i].ctx, pulse);
+            struct oracle o = { .seed = 1 };
+            oracle_check(more == 0, "cropped %zu at %lld: %lld late", i, (long long) pulse,
+                         (long long) more);
+            if (oracle_open(&o, list[i].recipe, list[i].ctx, NULL) == LAW_HOLDS)
+                oracle_laws(&o, "cropped", pulses, lengths);
+            oracle_close(&o);
+        }
+}
+
 /* Sequences so short that what is cut off behind takes frames of the pad away. */
+static void cut_and_padded(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_pad(b, gb_input(b, "x", 3, 1, 2, GB_TIME), 3, 2, "constant", 2, -2);
+    x = gb_pad(b, GB(b, "Cos", "", x), 3, 2, "constant", -1, 0);
+    x = gb_pad(b, gb_pad(b, x, 3, 2, "constant", 0, 3), 3, 2, "edge", 2, 0);
+    gb_output(b, GB(b, "Conv", "", x, gb_weights(b, 3, 2, 2, 2)));
+}
+
 static void test_short(void)
 {
     static const struct read list[] = {
@@ -456,6 +527,10 @@ static void test_short(void)
         oracle_check(oracle_laws(&o, "short", pulses, lengths) > 0, "no whole run");
         oracle_close(&o);
     }
+    struct oracle cut = { .seed = 1 };
+    oracle_check(oracle_open(&cut, cut_and_padded, NULL, NULL) == LAW_HOLDS, "%s", cut.err.text);
+    oracle_check(oracle_laws(&cut, "cut", pulses, lengths + 1) > 0, "no whole run");
+    oracle_close(&cut);
     static const uint32_t seeds[] = { 9056, 9529, 9698 };
     for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++)
         test_nets(seeds[i], 1);
@@ -471,6 +546,7 @@ int main(void)
     test_shifts();
     test_transposed();
     test_around();
+    test_cropped();
     test_short();
     test_behind();
     test_nets(first ? (uint32_t) atoi(first) : 1, nets ? (uint32_t) atoi(nets) : 150);
