@@ -46,6 +46,21 @@ rill_status keys_counted(struct pulser *p, const struct node *n, const struct st
     return RILL_OK;
 }
 
+#define LENGTHS_TRIED 64
+
+const struct dim *keys_shifted(const struct pulser *p, uint32_t w, int query, int key)
+{
+    const struct dim *const *shape = pulser_fact(p, w)->shape;
+    int64_t a, b, queries, keys;
+    if (pulser_growth(p, shape[key], &a, &b))
+        return shape[key];
+    for (int64_t t = 1; t <= LENGTHS_TRIED; t++)
+        if (!dim_eval(shape[query], p->symbol, t, &queries) ||
+            !dim_eval(shape[key], p->symbol, t, &keys) || queries != keys)
+            return NULL;
+    return shape[query];
+}
+
 rill_status keys_resolve(struct pulser *p, const struct node *n, struct keys *k, int64_t in_time)
 {
     struct flow f = k->flow;

@@ -30,6 +30,10 @@ rill_status keys_counted(struct pulser *p, const struct node *n, const struct st
                          const struct rates *r, const struct dim *length, const struct band *b,
                          int64_t *ret);
 
+/* How many keys scores w of a shift have. Behind the end of a table their number grows no more, but
+ * the stream goes on: before that they are as many as the queries. NULL: not known. */
+const struct dim *keys_shifted(const struct pulser *p, uint32_t w, int query, int key);
+
 /* Late enough that it is known which of them lie in the sequence. Those that come as they are by
  * in_time are taken so: the others are copied into their window anew in each run. */
 rill_status keys_resolve(struct pulser *p, const struct node *n, struct keys *k, int64_t in_time);

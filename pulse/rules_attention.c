@@ -257,21 +257,21 @@ static rill_status operands_wait(struct pulser *p, const struct node *n, const s
     return RILL_OK;
 }
 
-/* The delay and window of the scores, by all operands. keys: the delay of keys that are none of
- * them; NO_KEYS: there are none. */
+/* The delay and window of the scores, by all operands. keys: so many there are, where they are none
+ * of those; NULL: they come with the queries. */
 static rill_status scores_time(struct pulser *p, const struct node *n, struct section *of,
-                               struct operand *o, int64_t keys, struct scores *s)
+                               struct operand *o, const struct dim *keys, struct scores *s)
 {
-    struct wait w = { .keys = keys, .scores = -1 };
+    struct wait w = { .keys = NO_KEYS, .scores = -1 };
     TRY(scores_like(p, n, o, s));
     TRY(pulser_want_multiple(p, n, &s->like, s->chunk, "the chunks of its mask"));
     s->pulse = s->like.pulse;
     s->keys = rates_keys(&s->rates, s->pulse);
     TRY(operands_wait(p, n, of, o, s, &w));
-    if (w.keys == NO_KEYS && w.scores < 0)
-        TRY(keys_counted(p, n, &s->like, &s->rates,
-                         pulser_fact(p, n->out[0])->shape[section_key(p, n->out[0])], &of->band,
-                         &w.keys));
+    if (w.keys == NO_KEYS && w.scores < 0 && keys)
+        TRY(keys_counted(p, n, &s->like, &s->rates, keys, &of->band, &w.keys));
+    else if (w.keys == NO_KEYS && w.scores < 0)
+        w.keys = w.queries;
     delay_set(of, &w, s);
     return RILL_OK;
 }
@@ -521,7 +521,7 @@ static rill_status scores_shift(struct pulser *p, const struct node *n, struct s
     o.w = queries;
     if (of->band.first) /* a table may end with the sequence */
         TRY(flow_resolve(p, &one, &o.flow));
-    TRY(scores_time(p, &one, of, &o, o.flow.sf.delay, s));
+    TRY(scores_time(p, &one, of, &o, keys_shifted(p, w, query, key), s));
     TRY(operand_emit(p, &one, &o, s, &q));
     const struct key_span seen = band_reach(&of->band);
     const struct stream_fact sf = scores_fact(s, query, key);
@@ -552,7 +552,7 @@ static rill_status scores_node(struct pulser *p, const struct node *n, struct se
         return scores_shift(p, n, of, shift_of(p, w), &s);
     for (unsigned i = 0; i < n->n_in; i++)
         TRY(operand_of(p, n, i, &o[i]));
-    TRY(scores_time(p, n, of, o, NO_KEYS, &s));
+    TRY(scores_time(p, n, of, o, pulser_fact(p, w)->shape[key], &s));
     for (unsigned i = 0; i < n->n_in; i++)
         TRY(operand_emit(p, n, &o[i], &s, &in[i]));
     struct stream_fact sf = scores_fact(&s, query, key);

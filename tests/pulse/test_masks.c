@@ -285,6 +285,51 @@ static void ended_test(const struct lengthened *t)
     oracle_close(&o);
 }
 
+/* ---- distances between frames that are padded in front ---- */
+
+struct late {
+    struct written as;
+    int64_t front;
+};
+
+static void padded_first(struct gb *b, const void *ctx)
+{
+    const struct late *t = ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    gb_output(b, masked_attention(b, gb_pad(b, x, 3, 1, "constant", t->front, 0), WIDTH, &t->as));
+}
+
+/* -1: it does not stream. */
+static int64_t late_of(const struct late *t, int64_t pulse, bool laws)
+{
+    static const int64_t lengths[] = { 0, 1, 2, 3, 8, 32, -1 };
+    const int64_t pulses[] = { pulse, -1 };
+    struct oracle o = { .seed = 1 };
+    const bool opens =
+        oracle_open(&o, padded_first, t, NULL) == LAW_HOLDS && oracle_pulse(&o, pulse) == LAW_HOLDS;
+    const int64_t late = opens ? o.plan->pgraph.outputs[0].delay : -1;
+    oracle_check(opens, "padded by %d, shift %d: %s", (int) t->front, t->as.shift, o.err.text);
+    if (opens && laws)
+        oracle_laws(&o, "a shift of what is padded", pulses, lengths);
+    oracle_close(&o);
+    return late;
+}
+
+/* Scores of a table of distances come when those of the keys do. */
+static void padded_shifts(void)
+{
+    static const int masks[] = { SQUARES, SINKS_AHEAD, SINKS },
+                     shifts[] = { SINUSOIDS, ROWS, SCALED, CONCATENATED };
+    for (int64_t k = 0; k < 48; k++) {
+        struct late t = { { .mask = masks[k % 3] }, 1 + k / 3 % 2 * 3 };
+        const int64_t pulse = 1 + k % 4, least = late_of(&t, pulse, false);
+        t.as.shift = shifts[k / 12];
+        const int64_t late = late_of(&t, pulse, true);
+        oracle_check(late == least, "padded by %d, mask %d, shift %d: %lld late, not %lld",
+                     (int) t.front, t.as.mask, t.as.shift, (long long) late, (long long) least);
+    }
+}
+
 static void row_test(const struct written *t)
 {
     static const int64_t lengths[] = { 1, 3, 8, 17, 32, -1 }, pulses[] = { 1, 4, 6, 9, -1 };
@@ -330,6 +375,7 @@ static void running_test(void)
 int main(void)
 {
     running_test();
+    padded_shifts();
     for (size_t i = 0; i < sizeof lengthened / sizeof *lengthened; i++)
         ended_test(&lengthened[i]);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
