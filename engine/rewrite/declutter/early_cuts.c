@@ -8,12 +8,16 @@
 #include "engine/rewrite/declutter/passes.h"
 #include "engine/rewrite/declutter/put.h"
 
-#define LOOKS_MAX 128 /* wires that are cut */
+#include <math.h>
 
-/* A wire, its axis from the end, and what it is without the first frames. */
+#define LOOKS_MAX 128        /* wires that are cut */
+#define WHOLE_MAX 16777216.0 /* up to which f32 has every whole number */
+
+/* A wire, its axis from the end, and what it is without so many first frames. */
 struct cut_wire {
     uint32_t w, cut;
     int back;
+    int64_t front;
     unsigned readers; /* that take it so */
 };
 
@@ -66,7 +70,9 @@ static uint32_t cut_here(struct cuts *c, uint32_t w, int back)
     struct graph *g = c->e->g;
     const uint32_t in[4] = { w, edit_int(g, c->front), edit_int(g, INT64_MAX),
                              edit_int(g, fact_at(c, w)->rank - back) };
-    return is_square(c, w) ? WIRE_NONE : put(c, op_by_id(OP_SLICE), NULL, in, 4);
+    return is_square(c, w) && (w >= c->e->n_wires || c->data[w])
+        ? WIRE_NONE
+        : put(c, op_by_id(OP_SLICE), NULL, in, 4);
 }
 
 /* The node on its first input without them. */
@@ -139,6 +145,84 @@ static uint32_t cut_unsqueezed(struct cuts *c, const struct node *n, int back)
     return cut_first(c, n, back - behind);
 }
 
+/* The frames that a Slice cuts off the front of an axis whose length is open, and of which there
+ * are so many always; 0: it does another thing. */
+static int64_t cut_of(const struct edit *e, const struct node *n, int *ret_back)
+{
+    int64_t start, axis, step = 1;
+    unsigned count;
+    if (!node_is(n, OP_SLICE) || n->n_in < 4 || !match_ints(e->g, n->in[1], &start, 1, &count) ||
+        !match_ints(e->g, n->in[3], &axis, 1, &count) || start <= 0 || start > INT32_MAX ||
+        (n->n_in > 4 && n->in[4] != WIRE_NONE &&
+         (!match_ints(e->g, n->in[4], &step, 1, &count) || step != 1)))
+        return 0;
+    const struct fact *x = &e->g->wires[n->in[0]].fact, *y = &e->g->wires[n->out[0]].fact;
+    axis = axis_normalise(axis, x->rank);
+    *ret_back = x->rank - (int) axis;
+    return dim_has_symbol(y->shape[axis]) &&
+            dim_add_int(e->g->dims, x->shape[axis], -start) == y->shape[axis]
+        ? start
+        : 0;
+}
+
+/* A cut of what is cut is one; one along other axes comes behind it. */
+static uint32_t cut_sliced(struct cuts *c, const struct node *n, int back)
+{
+    const int rank = fact_at(c, n->out[0])->rank;
+    int64_t axes[RANK_MAX];
+    unsigned count = 0;
+    int along;
+    const int64_t front = cut_of(c->e, n, &along);
+    if (front && along == back) {
+        c->front += front;
+        const uint32_t cut = cut_wire(c, n->in[0], back);
+        c->front -= front;
+        return cut;
+    }
+    bool beside = n->n_in > 3 && match_ints(c->e->g, n->in[3], axes, RANK_MAX, &count);
+    for (unsigned i = 0; i < count; i++)
+        beside = beside && axis_normalise(axes[i], rank) != rank - back;
+    return beside ? cut_first(c, n, back) : cut_here(c, n->out[0], back);
+}
+
+/* Inputs joined along another axis. */
+static uint32_t cut_joined(struct cuts *c, const struct node *n, int back)
+{
+    const int rank = fact_at(c, n->out[0])->rank;
+    uint32_t in[4];
+    if (n->n_in > 4 || axis_normalise(axis_of(n), rank) == rank - back)
+        return cut_here(c, n->out[0], back);
+    for (unsigned i = 0; i < n->n_in; i++)
+        if ((in[i] = cut_wire(c, n->in[i], back)) == WIRE_NONE)
+            return WIRE_NONE;
+    return put(c, n->op, n->attr, in, n->n_in);
+}
+
+static bool match_whole(const struct graph *g, uint32_t w, double *ret)
+{
+    const struct tensor *v = match_value(g, w);
+    if (!v || v->type == DTYPE_DIM || tensor_count(v) != 1)
+        return false;
+    *ret = tensor_get_f64(v, v->data, 0);
+    return *ret == trunc(*ret) && fabs(*ret) <= WHOLE_MAX;
+}
+
+/* Positions that begin so many steps later. */
+static uint32_t cut_range(struct cuts *c, const struct node *n)
+{
+    struct graph *g = c->e->g;
+    double start, step;
+    if (!match_whole(g, n->in[0], &start) || !match_whole(g, n->in[2], &step) ||
+        (start += (double) c->front * step, fabs(start) > WHOLE_MAX))
+        return cut_here(c, n->out[0], 1);
+    struct tensor *from = tensor_new(g->arena, match_value(g, n->in[0])->type, 0, NULL);
+    if (!from)
+        return WIRE_NONE;
+    tensor_set_f64(from, from->data, 0, start);
+    const uint32_t in[3] = { graph_add_const(g, n->name, from), n->in[1], n->in[2] };
+    return in[0] == WIRE_NONE ? WIRE_NONE : put(c, n->op, n->attr, in, 3);
+}
+
 /* Rows of a constant at places that have the axis. */
 static uint32_t cut_gathered(struct cuts *c, const struct node *n, int back)
 {
@@ -152,10 +236,22 @@ static uint32_t cut_gathered(struct cuts *c, const struct node *n, int back)
     return in[1] == WIRE_NONE ? WIRE_NONE : put(c, n->op, n->attr, in, 2);
 }
 
+/* A sum or an extreme along one axis, which stays as one element. */
+static bool reduces(const struct cuts *c, const struct node *n, int64_t *ret_axis)
+{
+    static const enum op_id ops[] = { OP_REDUCE_MAX, OP_REDUCE_MEAN, OP_REDUCE_MIN, OP_REDUCE_SUM };
+    unsigned count;
+    return node_is_among(n, ops, sizeof ops / sizeof *ops) && reduce_attr_of(n)->keepdims &&
+        node_has_input(n, 1) && match_ints(c->e->g, n->in[1], ret_axis, 1, &count) && count == 1;
+}
+
 /* An op over other axes, which gives as many. */
 static bool runs_across(const struct cuts *c, const struct node *n, int back)
 {
     const int rank = fact_at(c, n->in[0])->rank, axis = rank - back;
+    int64_t reduced;
+    if (reduces(c, n, &reduced))
+        return axis_normalise(reduced, rank) != axis;
     if (node_is(n, OP_SOFTMAX) || node_is(n, OP_LOG_SOFTMAX))
         return axis_normalise(axis_of(n), rank) != axis;
     return node_is(n, OP_LAYER_NORMALIZATION) && axis_normalise(axis_of(n), rank) > axis;
@@ -179,7 +275,13 @@ static uint32_t cut_node(struct cuts *c, const struct node *n, int back)
         return cut_gathered(c, n, back);
     if (node_is(n, OP_UNSQUEEZE))
         return cut_unsqueezed(c, n, back);
-    c->weighs |= node_is(n, OP_SIGMOID) && is_square(c, n->in[0]);
+    if (node_is(n, OP_SLICE))
+        return cut_sliced(c, n, back);
+    if (node_is(n, OP_CONCAT))
+        return cut_joined(c, n, back);
+    if (node_is(n, OP_RANGE))
+        return cut_range(c, n);
+    c->weighs |= (node_is(n, OP_SIGMOID) || node_is(n, OP_EXP)) && is_square(c, n->in[0]);
     if ((n->op->flags & OP_POINTWISE) && n->n_in <= 4)
         return cut_elements(c, n, back);
     return cut_here(c, n->out[0], back);
@@ -198,13 +300,13 @@ static uint32_t named(const struct cuts *c, const struct node *n, uint32_t cut)
 }
 
 /* Wire w without its first frames; WIRE_NONE: that is left. What others read, too, is cut itself;
- * but what has queries and keys is made anew of what is cut, masks because they are known as
- * positions make them. */
+ * but what has queries and keys is made anew of what is cut, and so is what positions alone make:
+ * it is known however early it is wanted. */
 static uint32_t cut_wire(struct cuts *c, uint32_t w, int back)
 {
     uint32_t at;
     for (unsigned k = 0; k < c->n_done; k++)
-        if (c->done[k].w == w && c->done[k].back == back) {
+        if (c->done[k].w == w && c->done[k].back == back && c->done[k].front == c->front) {
             c->done[k].readers++;
             return c->done[k].cut;
         }
@@ -213,9 +315,11 @@ static uint32_t cut_wire(struct cuts *c, uint32_t w, int back)
     if (w >= c->e->n_wires) /* an earlier cut has made it */
         return cut_here(c, w, back);
     const struct node *by = graph_producer(c->e->g, w);
-    const bool sole = is_square(c, w) || edit_sole_producer(c->e, w, &at);
+    const bool sole = is_square(c, w) || !c->data[w] || edit_sole_producer(c->e, w, &at);
     struct cut_wire *done = &c->done[c->n_done++];
-    *done = (struct cut_wire) { .w = w, .cut = WIRE_NONE, .back = back, .readers = 1 };
+    *done = (struct cut_wire) {
+        .w = w, .cut = WIRE_NONE, .back = back, .front = c->front, .readers = 1
+    };
     const struct node n = by ? *by : (struct node) { 0 }; /* nodes may move as others are put in */
     done->cut = by && sole && n.n_out == 1 && !n.n_body && n.n_in
         ? named(c, &n, cut_node(c, &n, back))
@@ -231,26 +335,6 @@ static bool scores_are_read_so(const struct cuts *c)
             c->done[k].readers != c->e->consumers[c->done[k].w])
             return false;
     return true;
-}
-
-/* The frames that a Slice cuts off the front of an axis whose length is open, and of which there
- * are so many always; 0: it does another thing. */
-static int64_t cut_of(const struct edit *e, const struct node *n, int *ret_back)
-{
-    int64_t start, axis, step = 1;
-    unsigned count;
-    if (!node_is(n, OP_SLICE) || n->n_in < 4 || !match_ints(e->g, n->in[1], &start, 1, &count) ||
-        !match_ints(e->g, n->in[3], &axis, 1, &count) || start <= 0 || start > INT32_MAX ||
-        (n->n_in > 4 && n->in[4] != WIRE_NONE &&
-         (!match_ints(e->g, n->in[4], &step, 1, &count) || step != 1)))
-        return 0;
-    const struct fact *x = &e->g->wires[n->in[0]].fact, *y = &e->g->wires[n->out[0]].fact;
-    axis = axis_normalise(axis, x->rank);
-    *ret_back = x->rank - (int) axis;
-    return dim_has_symbol(y->shape[axis]) &&
-            dim_add_int(e->g->dims, x->shape[axis], -start) == y->shape[axis]
-        ? start
-        : 0;
 }
 
 static rill_status slice_rewrite(struct edit *e, uint32_t i, const bool *data, rill_error *err)
@@ -297,7 +381,7 @@ rill_status graph_with_early_cuts(struct graph *ret, const struct graph *g, rill
     const bool *data = data_find(e.g);
     if (!data)
         return err_set(reterr, RILL_NOMEM, "out of memory");
-    for (uint32_t i = 0; i < e.n_nodes; i++)
+    for (uint32_t i = e.n_nodes; i-- > 0;) /* the last of several in a row cuts for all */
         TRY(slice_rewrite(&e, i, data, reterr));
     return edit_end(&e, reterr);
 }
