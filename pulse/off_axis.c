@@ -2,6 +2,7 @@
 /* Rules of ops that work on other axes than time, which goes where the row's map says. */
 #include "pulse/off_axis.h"
 #include "engine/ops/clock.h"
+#include "pulse/counted.h"
 #include "pulse/ints.h"
 
 #include <stdio.h>
@@ -92,7 +93,8 @@ static bool pads_agree(const struct padded *a, const struct padded *b)
  * if they were. */
 struct pads_of {
     struct padded *in; /* as many as inputs */
-    unsigned first;    /* that streams */
+    bool *counted;     /* made of frame numbers: they are padded as the others are */
+    unsigned first;    /* that streams, and is not */
     bool alike, found; /* found: what is behind n comes earlier out of what is in front of the pads,
                           or costs nothing */
 };
@@ -104,14 +106,25 @@ static int64_t pad_costs(const struct pulser *p, const struct node *n, unsigned 
     return p->sf[n->in[i]].delay - (q->inner.sf.delay - q->before);
 }
 
+static bool any_padded(const struct pulser *p, const struct node *n)
+{
+    bool any = false;
+    for (unsigned i = 0; i < n->n_in; i++)
+        any |= n->in[i] != WIRE_NONE && p->padded[n->in[i]].is;
+    return any;
+}
+
 static rill_status pads_find(struct pulser *p, const struct node *n, struct pads_of *ret)
 {
     int64_t costs = 0, delay = 0, inner = INT64_MIN, before = INT64_MAX;
     *ret = (struct pads_of) { .in = arena_array(p->arena, struct padded, n->n_in + 1),
+                              .counted = arena_array(p->arena, bool, n->n_in + 1),
                               .first = n->n_in,
                               .alike = true };
-    if (!ret->in)
+    if (!ret->in || !ret->counted)
         return pulser_no_memory(p);
+    if (!any_padded(p, n))
+        return RILL_OK;
     for (unsigned i = 0; i < n->n_in; i++) {
         if (pulser_kept(p, n->in[i]))
             return RILL_OK;
@@ -119,10 +132,15 @@ static rill_status pads_find(struct pulser *p, const struct node *n, struct pads
             continue;
         const struct padded *q = ret->in + i;
         ret->in[i] = p->padded[n->in[i]];
+        ret->counted[i] = counted_is(p, n->in[i]);
+        if (ret->counted[i]) {
+            ret->alike = false;
+            continue;
+        }
         if (!q->is)
             return RILL_OK;
         ret->first = smaller(ret->first, i);
-        ret->alike &= pads_agree(&ret->in[ret->first], q);
+        ret->alike = ret->alike && pads_agree(&ret->in[ret->first], q);
         costs = larger(costs, pad_costs(p, n, i));
         delay = larger(delay, p->sf[n->in[i]].delay);
         inner = larger(inner, q->inner.sf.delay - q->before);
@@ -144,17 +162,22 @@ static rill_status pads_align(struct pulser *p, const struct node *n, struct pad
 {
     int64_t before = INT64_MAX, delay = 0;
     for (unsigned i = 0; i < n->n_in; i++)
-        if (pulser_stream(p, n->in[i]))
+        if (pulser_stream(p, n->in[i]) && !s->counted[i])
             before = smaller(before, s->in[i].before);
     for (unsigned i = 0; i < n->n_in; i++)
-        if (pulser_stream(p, n->in[i])) {
+        if (pulser_stream(p, n->in[i]) && !s->counted[i]) {
             TRY(padded_given(p, n, p->sf[n->in[i]].length, before, &s->in[i]));
             delay = larger(delay, s->in[i].inner.sf.delay);
         }
     for (unsigned i = 0; i < n->n_in; i++)
-        if (pulser_stream(p, n->in[i]))
+        if (pulser_stream(p, n->in[i]) && !s->counted[i])
             TRY(flow_delay(p, n->name, &s->in[i].inner, delay - s->in[i].inner.sf.delay));
     s->alike = true;
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (s->counted[i]) {
+            TRY(counted_padded(p, n, n->in[i], before, &s->in[s->first].inner.sf, &s->in[i]));
+            s->alike &= s->in[i].is;
+        }
     return RILL_OK;
 }
 
@@ -192,6 +215,8 @@ static rill_status padded_carry(struct pulser *p, const struct node *n, uint32_t
         return RILL_OK;
     if (!s.alike)
         TRY(pads_align(p, n, &s));
+    if (!s.alike)
+        return RILL_OK;
     struct padded q = s.in[s.first];
     for (unsigned i = 0; i < n->n_in; i++)
         if (pulser_stream(p, n->in[i]))

@@ -406,6 +406,7 @@ rill_status pulser_maps_new(struct pulser *p)
         return pulser_no_memory(p);
     p->clock = p->valid = WIRE_NONE;
     p->histories = NULL;
+    p->counted = NULL;
     for (uint32_t w = 0; w < src->n_wires; w++) {
         const struct wire *from = &src->wires[w];
         p->map[w] = WIRE_NONE;

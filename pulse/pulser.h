@@ -11,6 +11,7 @@
  *   shifts.c            products with tables of distances
  *   kept.c              frames at fixed places of a sequence
  *   known.c             what is made of constants alone
+ *   counted.c           what is made of frame numbers alone, a frame at a time
  *   guard.c             numbers that an op checks, in frames outside the sequence
  *
  * The rules themselves are in rules_*.c: rules.h. */
@@ -21,10 +22,11 @@
 
 struct axis_row; /* axes.h */
 struct positions;
-struct bands;        /* bands.h */
-struct sections;     /* sections.h */
-struct shifts;       /* shifts.h */
-struct wire_history; /* flow.c */
+struct bands;          /* bands.h */
+struct sections;       /* sections.h */
+struct shifts;         /* shifts.h */
+struct wire_history;   /* flow.c */
+struct counted_frames; /* counted.c */
 struct flow;
 
 /* A wire that does not stream and yet holds frames of a stream, from the run on in which so many
@@ -52,6 +54,7 @@ struct pulser {
     const struct dim *lengths[LENGTHS_MAX]; /* of the outermost pulser only */
     uint32_t n_lengths;
     struct wire_history *histories; /* those that were made, to serve again */
+    struct counted_frames *counted; /* the same */
     struct axis_window *windows;    /* of src nodes */
     struct kept *kept;              /* of src wires that are made of frames at a fixed place */
     struct padded *padded; /* of src wires: the flow in front of a constant pad along time */

@@ -4,6 +4,8 @@
 #define RILL_PULSE_RULES_H
 #include "pulse/pulser.h"
 
+struct clock_attr; /* engine/ops/clock.h */
+
 /* The rule of an op, never NULL: one without a rule of its own is done frame by frame where time is
  * on an axis that it leaves alone, and refused elsewhere (pulser_off_axis). */
 pulse_rule *pulse_rule_find(const struct op *op);
@@ -36,6 +38,9 @@ pulse_rule source_constant, source_expand, source_range, source_slice;
  * length; and that. */
 bool source_is_still(const struct pulser *p, const struct node *n);
 rill_status source_still(struct pulser *p, const struct node *n);
+/* Of a Range that streams: its frames as that attribute says, by that clock. */
+rill_status source_range_at(struct pulser *p, const struct node *n, uint32_t clock,
+                            const struct clock_attr *at, uint32_t *ret);
 /* How an output of a node that makes time streams, from the one axis that grows with the stream. */
 rill_status source_fact(struct pulser *p, const struct node *n, struct stream_fact *ret);
 #endif

@@ -229,7 +229,7 @@ static void delay_set(struct section *of, const struct wait *w, struct scores *s
 static int64_t keys_in_time(const struct section *of, const struct scores *s, const struct wait *w)
 {
     return s->rates.queries == s->rates.keys
-        ? larger(w->queries, w->scores) - larger(band_reach(&of->band).right, 0)
+        ? larger(w->queries, w->scores) - larger(band_ahead(&of->band), band_reach(&of->band).right)
         : INT64_MIN;
 }
 

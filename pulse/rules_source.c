@@ -171,49 +171,51 @@ rill_status source_expand(struct pulser *p, const struct node *n)
 
 /* start + step * the frames as they count, in the type of the Range. */
 static rill_status range_rebased(struct pulser *p, const struct node *n, const struct rebase *r,
-                                 const uint32_t start_step[2], const struct clock_attr *at,
+                                 const uint32_t clock_start_step[3], const struct clock_attr *at,
                                  uint32_t *ret)
 {
     const struct attr to = { .name = "to", .kind = ATTR_INT, .i = pulser_fact(p, n->out[0])->type };
-    uint32_t in[3];
-    TRY(pulser_clock(p, &in[0]));
+    uint32_t in[3] = { clock_start_step[0] };
     TRY(pulser_ints(p, n->name, (int64_t[]) { 0 }, 1, &in[1]));
     TRY(pulser_ints(p, n->name, (int64_t[]) { 1 }, 1, &in[2]));
     TRY(pulser_emit(p, &op_pulse_range, n->name, at, in, 3, &in[0], 1));
     TRY(rebase_emit(p, n->name, r, in[0], &in[0]));
     TRY(pulser_emit_op(p, OP_CAST, n->name, &to, 1, in, 1, &in[0]));
-    in[1] = start_step[1];
+    in[1] = clock_start_step[2];
     TRY(pulser_emit_op(p, OP_MUL, n->name, NULL, 0, in, 2, &in[0]));
-    in[1] = start_step[0];
+    in[1] = clock_start_step[1];
     return pulser_emit_op(p, OP_ADD, n->name, NULL, 0, in, 2, ret);
+}
+
+rill_status source_range_at(struct pulser *p, const struct node *n, uint32_t clock,
+                            const struct clock_attr *at, uint32_t *ret)
+{
+    uint32_t in[3] = { clock, p->map[n->in[0]], p->map[n->in[2]] };
+    struct rebase rebase;
+    int64_t ends[2];
+    unsigned one;
+    if (!pulser_const_ints(p, n, 0, &ends[0], 1, &one) ||
+        !pulser_const_ints(p, n, 2, &ends[1], 1, &one))
+        return source_refuse(
+            p, n, "whose first element or step depends on the length of the sequence or on data");
+    for (unsigned k = 0; pulser_fact(p, n->out[0])->type == DTYPE_I64 && k < 2; k++)
+        TRY(pulser_ints(p, n->name, &ends[k], 1, &in[1 + k]));
+    TRY(rebase_find(p, n->out[0], &rebase));
+    return rebase.period ? range_rebased(p, n, &rebase, in, at, ret)
+                         : pulser_emit(p, &op_pulse_range, n->name, at, in, 3, ret, 1);
 }
 
 rill_status source_range(struct pulser *p, const struct node *n)
 {
     struct stream_fact sf;
     struct clock_attr *a = arena_new(p->arena, struct clock_attr);
-    struct rebase rebase;
-    int64_t ends[2];
-    uint32_t in[3], out;
-    unsigned one;
+    uint32_t clock, out;
     if (!a)
         return pulser_no_memory(p);
     TRY(source_fact(p, n, &sf));
-    if (!pulser_const_ints(p, n, 0, &ends[0], 1, &one) ||
-        !pulser_const_ints(p, n, 2, &ends[1], 1, &one))
-        return source_refuse(
-            p, n, "whose first element or step depends on the length of the sequence or on data");
     *a = (struct clock_attr) { .pulse = sf.pulse };
-    TRY(pulser_clock(p, &in[0]));
-    in[1] = p->map[n->in[0]];
-    in[2] = p->map[n->in[2]];
-    for (unsigned k = 0; pulser_fact(p, n->out[0])->type == DTYPE_I64 && k < 2; k++)
-        TRY(pulser_ints(p, n->name, &ends[k], 1, &in[1 + k]));
-    TRY(rebase_find(p, n->out[0], &rebase));
-    if (rebase.period)
-        TRY(range_rebased(p, n, &rebase, &in[1], a, &out));
-    else
-        TRY(pulser_emit(p, &op_pulse_range, n->name, a, in, 3, &out, 1));
+    TRY(pulser_clock(p, &clock));
+    TRY(source_range_at(p, n, clock, a, &out));
     return pulser_bind(p, n, 0, out, &sf);
 }
 

@@ -134,15 +134,20 @@ struct cache {
     int64_t first;               /* so many keys are seen by all, too */
     int64_t behind;              /* frames that are there behind the keys */
     /* of a group: two heads share keys; of late ones: values see a frame ahead; of a mean: there
-     * are no scores */
-    enum { OF_KEYS, OF_BOTH, OF_INPUT, OF_GROUP, OF_LATE, OF_MEAN } of;
+     * are no scores; of turned or placed ones: each key meets numbers of its place, which are
+     * computed or rows of a table */
+    enum { OF_KEYS, OF_BOTH, OF_INPUT, OF_GROUP, OF_LATE, OF_MEAN, OF_TURNED, OF_PLACED } of;
 };
+
+static uint32_t frames_in(struct gb *b, uint32_t x)
+{
+    const uint32_t length = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 1));
+    return GB(b, "Range", "", gb_int(b, 0), length, gb_int(b, 1));
+}
 
 static uint32_t counted(struct gb *b, uint32_t x, unsigned axis)
 {
-    const uint32_t length = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 1));
-    return GB(b, "Unsqueeze", "", GB(b, "Range", "", gb_int(b, 0), length, gb_int(b, 1)),
-              gb_ints(b, axis));
+    return GB(b, "Unsqueeze", "", frames_in(b, x), gb_ints(b, axis));
 }
 
 /* A mask over the keys that it shows. */
@@ -161,12 +166,27 @@ static uint32_t amid(struct gb *b, const struct cache *t, uint32_t x)
         : GB(b, "Concat", "axis=1", past, x);
 }
 
+/* What all keys have in them of their places, the given ones too. */
+static uint32_t of_places(struct gb *b, const struct cache *t, uint32_t k)
+{
+    if (t->of == OF_PLACED)
+        return GB(b, "Add", "", k,
+                  GB(b, "Gather", "axis=0", gb_weights(b, 2, 64, WIDTH), frames_in(b, k)));
+    if (t->of != OF_TURNED)
+        return k;
+    const uint32_t angles =
+        GB(b, "Mul", "", GB(b, "Cast", "to=1", counted(b, k, 1)), gb_weights(b, 2, 1, WIDTH));
+    return GB(b, "Add", "", GB(b, "Mul", "", k, GB(b, "Cos", "", angles)),
+              GB(b, "Sin", "", angles));
+}
+
 static void cached(struct gb *b, const void *ctx)
 {
     const struct cache *t = ctx;
     const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), w = gb_weights(b, 2, WIDTH, WIDTH);
     const uint32_t all = gb_pad(b, x, 3, 1, "constant", t->frames, t->behind);
-    const uint32_t k = t->of == OF_INPUT ? GB(b, "MatMul", "", all, w) : amid(b, t, x),
+    const uint32_t given = t->of == OF_INPUT ? GB(b, "MatMul", "", all, w) : amid(b, t, x),
+                   k = of_places(b, t, given),
                    v = t->of == OF_BOTH ? amid(b, t, x)
         : t->of == OF_LATE              ? amid(b, t, ahead(b, x, 1))
                                         : k;
@@ -218,11 +238,11 @@ static void test_caches(void)
     for (int64_t frames = 1; frames <= 9; frames += 4)
         for (int64_t left = 0; left <= 8; left += 4)
             for (int64_t right = 0; right <= 2; right += 2)
-                for (int of = OF_KEYS; of <= OF_MEAN; of++)
+                for (int of = OF_KEYS; of <= OF_PLACED; of++)
                     cache_test(&(struct cache) { frames, left, right, 0, 0, of });
     for (int64_t frames = 2; frames <= 6; frames += 4)
         for (int64_t first = 1; first <= frames + 1; first++)
-            for (int of = OF_KEYS; of <= OF_MEAN; of++)
+            for (int of = OF_KEYS; of <= OF_PLACED; of++)
                 cache_test(&(struct cache) { frames, 2, frames % 4, first, 0, of });
 }
 
@@ -231,11 +251,53 @@ static void test_amid(void)
 {
     for (int64_t frames = 1; frames <= 3; frames += 2)
         for (int64_t behind = 1; behind <= 4; behind++)
-            for (int of = OF_KEYS; of <= OF_MEAN; of++)
+            for (int of = OF_KEYS; of <= OF_PLACED; of++)
                 cache_test(&(struct cache) { frames, 2, behind % 3, 0, behind, of });
     for (int64_t first = 1; first <= 6; first++)
-        for (int of = OF_KEYS; of <= OF_MEAN; of++)
+        for (int of = OF_KEYS; of <= OF_PLACED; of++)
             cache_test(&(struct cache) { 2, 1, first % 3, first, 1 + first % 2 * 2, of });
+}
+
+/* ---- attention of what is padded in front ---- */
+
+static void padded_all(struct gb *b, const void *ctx)
+{
+    const struct cache *t = ctx;
+    const uint32_t x = gb_pad(b, gb_input(b, "x", 3, 1, GB_TIME, WIDTH), 3, 1, "constant",
+                              t->frames, t->behind),
+                   k = of_places(b, t, x), d = GB(b, "Sub", "", counted(b, x, 1), counted(b, k, 0));
+    const uint32_t m = GB(b, "Or", "", between(b, d, -t->right, t->left),
+                          GB(b, "Less", "", counted(b, k, 0), gb_int(b, t->first)));
+    const uint32_t s = GB(b, "Where", "", m, GB(b, "MatMul", "", k, gb_transpose(b, k, "0,2,1")),
+                          gb_scalar(b, -INFINITY));
+    gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", s), x));
+}
+
+/* Query 0 waits for the last first key, others for those ahead; what is in front is there. */
+static void test_padded(void)
+{
+    static const int64_t lengths[] = { 0, 1, 2, 3, 8, 30, -1 };
+    static const int of[] = { OF_KEYS, OF_TURNED, OF_PLACED };
+    for (int64_t k = 0; k < 54; k++) {
+        const struct cache t = { .frames = 1 + k % 5,
+                                 .left = 3,
+                                 .right = k % 3,
+                                 .first = k / 3 % 7,
+                                 .behind = k / 2 % 3,
+                                 .of = of[k / 18] };
+        const int64_t pulse = 1 + k % 3, pulses[] = { pulse, -1 }, last = t.first - 1 - t.frames,
+                      ahead = t.right - t.frames, waits = last > 0 ? last / pulse * pulse : 0,
+                      least = waits > ahead ? waits : ahead;
+        struct oracle o = { .seed = 1 };
+        const bool opens = oracle_open(&o, padded_all, &t, NULL) == LAW_HOLDS &&
+            oracle_pulse(&o, pulse) == LAW_HOLDS;
+        const int64_t late = opens ? o.plan->pgraph.outputs[0].delay : -1;
+        oracle_check(late == least, "padded %d: %lld late at pulse %lld, not %lld: %s", (int) k,
+                     (long long) late, (long long) pulse, (long long) least, o.err.text);
+        if (opens)
+            oracle_laws(&o, "padded", pulses, lengths);
+        oracle_close(&o);
+    }
 }
 
 /* ---- tokens in front of all, cut off again ---- */
@@ -520,6 +582,7 @@ int main(void)
         joint_test(&list[i]);
     test_caches();
     test_amid();
+    test_padded();
     test_tokens();
     test_segments();
     test_late_bias();
