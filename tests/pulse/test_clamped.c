@@ -6,6 +6,7 @@
 #include "tests/pulse/oracle.h"
 
 enum { WIDTH = 3 };
+enum how { OF_RANGE, OF_ONES, OF_FLOATS }; /* a range, a sum of ones, a range of floats */
 
 /* Frame i + shift for so many more frames than there are; at least the first, at most the last.
  * With a window those at i + shift and so many behind it, step by step. */
@@ -14,23 +15,25 @@ struct clamped {
     int64_t shift, more;
     bool least, most;
     int64_t window, step;
-    bool counted; /* i is a sum of ones */
-    bool narrow;  /* of 32 bits */
+    enum how how;
+    bool narrow; /* of 32 bits */
 };
 
 static const struct clamped list[] = {
-    { "the frame 3 before, the first at the start", -3, 0, true, false, 0, 0, false, false },
-    { "the frame 2 behind, the last at the end", 2, 0, false, true, 0, 0, false, false },
-    { "two more frames than there are", -1, 2, true, true, 0, 0, false, false },
-    { "as they are", 0, 0, true, true, 0, 0, false, false },
-    { "windows of 3", -1, 0, true, true, 3, 1, false, false },
-    { "windows of 4 of every second frame", -4, 0, true, true, 4, 2, false, false },
-    { "windows for more frames than there are", -1, 2, true, true, 2, 1, false, false },
-    { "windows at counted places", -2, 0, true, true, 4, 1, true, false },
-    { "windows behind, the last at the end", 1, 0, false, true, 2, 2, false, false },
-    { "windows before, the first at the start", -3, 0, true, false, 3, 1, false, false },
-    { "windows at places of 32 bits", -2, 0, true, true, 3, 1, false, true },
-    { "windows backwards", 2, 0, true, true, 4, -1, false, false },
+    { "the frame 3 before, the first at the start", -3, 0, true, false, 0, 0, OF_RANGE, false },
+    { "the frame 2 behind, the last at the end", 2, 0, false, true, 0, 0, OF_RANGE, false },
+    { "two more frames than there are", -1, 2, true, true, 0, 0, OF_RANGE, false },
+    { "as they are", 0, 0, true, true, 0, 0, OF_RANGE, false },
+    { "windows of 3", -1, 0, true, true, 3, 1, OF_RANGE, false },
+    { "windows of 4 of every second frame", -4, 0, true, true, 4, 2, OF_RANGE, false },
+    { "windows for more frames than there are", -1, 2, true, true, 2, 1, OF_RANGE, false },
+    { "windows at counted places", -2, 0, true, true, 4, 1, OF_ONES, false },
+    { "windows behind, the last at the end", 1, 0, false, true, 2, 2, OF_RANGE, false },
+    { "windows before, the first at the start", -3, 0, true, false, 3, 1, OF_RANGE, false },
+    { "windows at places of 32 bits", -2, 0, true, true, 3, 1, OF_RANGE, true },
+    { "frames at places made of floats", -2, 0, true, true, 0, 0, OF_FLOATS, false },
+    { "windows at places made of floats", -2, 0, true, true, 4, 1, OF_FLOATS, false },
+    { "windows backwards", 2, 0, true, true, 4, -1, OF_RANGE, false },
 };
 
 static uint32_t in_width(struct gb *b, uint32_t i, const struct clamped *c)
@@ -42,9 +45,13 @@ static uint32_t places_of(struct gb *b, uint32_t n, const struct clamped *c)
 {
     int64_t window[4];
     uint32_t i;
-    if (c->counted) {
+    if (c->how == OF_ONES) {
         i = GB(b, "Expand", "", gb_int(b, 1), GB(b, "Unsqueeze", "", n, gb_ints(b, 0)));
         i = GB(b, "Sub", "", GB(b, "CumSum", "", i, gb_int(b, 0)), gb_int(b, 1));
+    } else if (c->how == OF_FLOATS) {
+        n = GB(b, "Cast", "to=1", n);
+        i = GB(b, "Range", "", gb_scalar(b, 0), n, gb_scalar(b, 1));
+        i = GB(b, "Cast", "to=8", i);
     } else {
         n = GB(b, "Add", "", n, gb_int(b, c->more));
         i = GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1));

@@ -8,10 +8,9 @@
 #include "engine/rewrite/declutter/passes.h"
 #include "engine/rewrite/declutter/put.h"
 
-#include <math.h>
+#include <inttypes.h>
 
-#define LOOKS_MAX 128        /* wires that are cut */
-#define WHOLE_MAX 16777216.0 /* up to which f32 has every whole number */
+#define LOOKS_MAX 128 /* wires that are cut */
 
 /* A wire, its axis from the end, and what it is without so many first frames. */
 struct cut_wire {
@@ -198,27 +197,19 @@ static uint32_t cut_joined(struct cuts *c, const struct node *n, int back)
     return put(c, n->op, n->attr, in, n->n_in);
 }
 
-static bool match_whole(const struct graph *g, uint32_t w, double *ret)
-{
-    const struct tensor *v = match_value(g, w);
-    if (!v || v->type == DTYPE_DIM || tensor_count(v) != 1)
-        return false;
-    *ret = tensor_get_f64(v, v->data, 0);
-    return *ret == trunc(*ret) && fabs(*ret) <= WHOLE_MAX;
-}
-
 /* Positions that begin so many steps later. */
 static uint32_t cut_range(struct cuts *c, const struct node *n)
 {
     struct graph *g = c->e->g;
-    double start, step;
+    int64_t start, step;
     if (!match_whole(g, n->in[0], &start) || !match_whole(g, n->in[2], &step) ||
-        (start += (double) c->front * step, fabs(start) > WHOLE_MAX))
+        c->front > MATCH_WHOLE_MAX || (start += c->front * step, imaxabs(start) > MATCH_WHOLE_MAX))
         return cut_here(c, n->out[0], 1);
-    struct tensor *from = tensor_new(g->arena, match_value(g, n->in[0])->type, 0, NULL);
+    const enum dtype type = match_value(g, n->in[0])->type;
+    struct tensor *from = tensor_new(g->arena, type == DTYPE_DIM ? DTYPE_I64 : type, 0, NULL);
     if (!from)
         return WIRE_NONE;
-    tensor_set_f64(from, from->data, 0, start);
+    tensor_set_f64(from, from->data, 0, (double) start);
     const uint32_t in[3] = { graph_add_const(g, n->name, from), n->in[1], n->in[2] };
     return in[0] == WIRE_NONE ? WIRE_NONE : put(c, n->op, n->attr, in, 3);
 }

@@ -213,12 +213,14 @@ static bool places_of(const struct graph *g, uint32_t w, const struct dim *last,
 
 static bool range_of(const struct graph *g, const struct node *n, struct places *ret)
 {
-    const struct dim *from = match_size(g, n->in[0]), *by = match_size(g, n->in[2]);
-    *ret = (struct places) { .end = match_size(g, n->in[1]), .plain = n->out[0] };
-    if (!from || !dim_is_const(from) || !by || !dim_is(by, 1) || !ret->end)
+    const struct dim *end = match_size(g, n->in[1]);
+    int64_t first, by;
+    if (!match_whole(g, n->in[0], &first) || !match_whole(g, n->in[2], &by) || by != 1)
         return false;
-    ret->first = dim_value(from);
-    return ret->first > INT32_MIN && ret->first < INT32_MAX;
+    *ret = (struct places) { .first = first, .end = end, .plain = n->out[0] };
+    if (!end)
+        ret->end = dim_add_int(g->dims, g->wires[n->out[0]].fact.shape[0], first);
+    return true;
 }
 
 /* A number that stands at every place of the wire; NULL: several may, or it is data. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/rewrite/declutter/match.h"
 
+#include <math.h>
 #include <string.h>
 
 const struct node *match_op(const struct graph *g, uint32_t wire, enum op_id op)
@@ -41,6 +42,21 @@ const struct dim *match_size(const struct graph *g, uint32_t wire)
         return NULL;
     return v->type == DTYPE_DIM ? dim_refresh(g->dims, *(const struct dim *const *) v->data)
                                 : dim_int(g->dims, tensor_get_i64(v, v->data, 0));
+}
+
+bool match_whole(const struct graph *g, uint32_t wire, int64_t *ret)
+{
+    const struct dim *size = match_size(g, wire);
+    const struct tensor *v = match_value(g, wire);
+    double x = NAN;
+    if (size && dim_is_const(size))
+        x = (double) dim_value(size);
+    else if (!size && v && tensor_count(v) == 1)
+        x = tensor_get_f64(v, v->data, 0);
+    if (!(fabs(x) <= (double) MATCH_WHOLE_MAX) || x != trunc(x))
+        return false;
+    *ret = (int64_t) x;
+    return true;
 }
 
 bool match_ints(const struct graph *g, uint32_t wire, int64_t *ret, unsigned cap, unsigned *ret_n)

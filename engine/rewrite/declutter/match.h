@@ -12,6 +12,9 @@ const struct tensor *match_value(const struct graph *g, uint32_t wire);
 /* A constant f32 of one element, or several that are all the same. */
 bool match_number(const struct graph *g, uint32_t wire, float *ret);
 bool match_is_number(const struct graph *g, uint32_t wire, float value);
+#define MATCH_WHOLE_MAX ((int64_t) 1 << 24) /* up to which f32 has every whole number */
+/* A constant of one element of any type, which is a whole number of no more than that. */
+bool match_whole(const struct graph *g, uint32_t wire, int64_t *ret);
 /* The size that a constant of one element is, as what is known now has it; NULL: it is none. */
 const struct dim *match_size(const struct graph *g, uint32_t wire);
 /* A constant list of integers, in *ret_n. */
