@@ -40,6 +40,12 @@ static inline int64_t rates_late(const struct rates *r, int64_t delay)
     return (delay + r->queries - 1) / r->queries * r->keys;
 }
 
+/* The fewest queries that pass until so many keys have come. */
+static inline int64_t rates_queries(const struct rates *r, int64_t keys)
+{
+    return keys <= 0 ? 0 : (keys - 1) / r->keys * r->queries + 1;
+}
+
 /* What one query sees, from its own key; low > high: nothing. */
 struct reach {
     int64_t low, high;

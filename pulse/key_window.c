@@ -6,8 +6,17 @@
 /* In a branch frames go by its own runs. */
 static bool is_given(const struct pulser *p, const struct padded *q)
 {
-    return q->is && !p->outer && q->before > 0 && padded_heads_whole(p, q) && !q->inputs &&
-        (q->mode == PULSE_PAD_CONSTANT || q->mode == PULSE_PAD_VALUES);
+    return q->is && !p->outer && q->before > 0 && padded_heads_whole(p, q) &&
+        (!padded_by_copies(q) || q->before <= PADDED_GIVEN_MAX);
+}
+
+/* By what query 0 must be late for all to be there that is in front of the keys. */
+static int64_t heads_late(const struct padded *q)
+{
+    struct padded of = *q;
+    if (padded_by_copies(q))
+        of.inputs = kept_inputs(&q->inner, q->mode == PULSE_PAD_EDGE ? 0 : q->before);
+    return padded_heads_delay(&of, q->before);
 }
 
 bool keys_of(const struct pulser *p, uint32_t w, struct keys *ret)
@@ -21,12 +30,16 @@ bool keys_of(const struct pulser *p, uint32_t w, struct keys *ret)
     return true;
 }
 
-int64_t keys_late(const struct pulser *p, uint32_t w)
+int64_t keys_late(const struct pulser *p, uint32_t w, int64_t *ret_queries)
 {
     struct keys k;
+    *ret_queries = 0;
     if (!keys_of(p, w, &k))
         return INT64_MIN;
-    return k.given.is ? k.given.inner.sf.delay - k.given.before : k.flow.sf.delay;
+    if (!k.given.is)
+        return k.flow.sf.delay;
+    *ret_queries = heads_late(&k.given);
+    return k.given.inner.sf.delay - k.given.before;
 }
 
 /* In a branch keys are those of its own runs. */
@@ -66,10 +79,13 @@ rill_status keys_resolve(struct pulser *p, const struct node *n, struct keys *k,
     struct flow f = k->flow;
     TRY(flow_resolve(p, n, &f));
     k->given.is &= f.sf.delay > in_time;
+    if (k->given.is && padded_by_copies(&k->given))
+        TRY(padded_given(p, n, k->flow.sf.length, k->given.before, &k->given));
     if (!k->given.is)
         k->flow = f;
     else
         TRY(flow_resolve(p, n, &k->given.inner));
+    k->queries = k->given.is ? heads_late(&k->given) : 0;
     k->delay = k->given.is ? k->given.inner.sf.delay - k->given.before : f.sf.delay;
     return RILL_OK;
 }

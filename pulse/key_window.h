@@ -13,14 +13,16 @@
 struct keys {
     struct flow flow;
     struct padded given; /* .is: they are this sequence, padded; flow is not read */
-    int64_t delay; /* once keys_resolve has been there: by what a key comes later than its place */
+    /* Once keys_resolve has been there: by what a key comes later than its place; and query 0 for
+     * all that is in front of the keys, which may be made of first ones. */
+    int64_t delay, queries;
 };
 
 /* The keys on src wire w; false: it does not stream. */
 bool keys_of(const struct pulser *p, uint32_t w, struct keys *ret);
 
-/* Their delay before that; INT64_MIN of what does not stream. */
-int64_t keys_late(const struct pulser *p, uint32_t w);
+/* Their delay before that, and of query 0; INT64_MIN and 0 of what does not stream. */
+int64_t keys_late(const struct pulser *p, uint32_t w, int64_t *ret_queries);
 
 /* By how many frames keys are late of which there are `length`, and which are no stream (a mask is
  * summed, or only queries make the scores), so that it is known which of them lie in the sequence:

@@ -4,6 +4,11 @@
 #include "pulse/ints.h"
 #include "pulse/pulser.h"
 
+bool padded_by_copies(const struct padded *q)
+{
+    return q->mode == PULSE_PAD_EDGE || q->mode == PULSE_PAD_REFLECT;
+}
+
 rill_status padded_frames(struct pulser *p, const struct node *n, const struct padded *q,
                           int64_t frames, uint32_t given, uint32_t *ret)
 {

@@ -287,6 +287,7 @@ struct padded {
     int64_t direct;      /* so many of them are the first of the sequence, as they are, or 0 */
 };
 
+bool padded_by_copies(const struct padded *q);
 /* By what frame 0 of windows of 1 + span frames of the padded sequence must be late for the heads
  * that they read to be there; in frames of it. */
 int64_t padded_heads_delay(const struct padded *q, int64_t span);

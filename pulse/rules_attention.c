@@ -128,12 +128,6 @@ static rill_status scores_like(struct pulser *p, const struct node *n, const str
     return s->any ? RILL_OK : stuck_refuse(p, n);
 }
 
-/* The fewest queries that pass until so many keys have come. */
-static int64_t queries_for(const struct scores *s, int64_t keys)
-{
-    return keys <= 0 ? 0 : (keys - 1) / s->rates.keys * s->rates.queries + 1;
-}
-
 /* ---- how late they are ---- */
 
 /* The query of a chunk that a run begins with. */
@@ -177,14 +171,15 @@ struct wait {
 
 static int64_t wait_least(const struct scores *s, const struct wait *of, int64_t keys)
 {
-    return keys == NO_KEYS ? of->queries : larger(of->queries, queries_for(s, keys + s->right));
+    return keys == NO_KEYS ? of->queries
+                           : larger(of->queries, rates_queries(&s->rates, keys + s->right));
 }
 
 /* Of scores that begin a section: the least. At whole chunks they wait for the keys of chunks at
  * most, so that the search ends there. */
 static void delay_find(const struct band *b, const struct wait *of, struct scores *s)
 {
-    s->delay = larger(of->queries, queries_for(s, of->keys));
+    s->delay = larger(of->queries, rates_queries(&s->rates, of->keys));
     window_set(b, s);
     while (s->delay < wait_least(s, of, of->keys)) {
         s->delay++;
@@ -253,6 +248,7 @@ static rill_status operands_wait(struct pulser *p, const struct node *n, const s
             continue;
         TRY(keys_resolve(p, n, &o[i].keys, keys_in_time(of, s, w)));
         w->keys = larger(w->keys, o[i].keys.delay);
+        w->queries = larger(w->queries, rates_queries(&s->rates, o[i].keys.queries));
     }
     return RILL_OK;
 }
@@ -314,11 +310,17 @@ static rill_status operand_emit(struct pulser *p, const struct node *n, const st
 
 /* ---- keys outside the sequence ---- */
 
+static struct rates run_rates(const struct stream_fact *s)
+{
+    const int64_t both = gcd(s->pulse, s->key_pulse);
+    return (struct rates) { s->pulse / both, s->key_pulse / both };
+}
+
 /* Keys that pass while the scores are late. */
 static int64_t key_delay(const struct stream_fact *s)
 {
-    const int64_t both = gcd(s->pulse, s->key_pulse);
-    return rates_late(&(struct rates) { s->pulse / both, s->key_pulse / both }, s->delay);
+    const struct rates run = run_rates(s);
+    return rates_late(&run, s->delay);
 }
 
 /* Which keys of the window have come and lie in the sequence. */
@@ -639,6 +641,7 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
     struct keys v;
     uint32_t in[2], out;
     const struct stream_fact s = w->sf;
+    const struct rates run = run_rates(&s);
     const int64_t right = right_of(&s);
     int64_t late;
     bool places;
@@ -654,9 +657,11 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
     TRY(keys_resolve(p, n, &v, key_delay(&s) - right));
     if (!v.given.is) /* a weight of 0 does not hide what is not a number */
         TRY(flow_mask(p, n, &v.flow, NULL, true, true));
-    late = round_up(v.delay + right - key_delay(&s), s.key_pulse) / s.key_pulse;
+    late = larger(v.delay + right, v.queries) - key_delay(&s);
+    late = round_up(late, s.key_pulse) / s.key_pulse;
     if (late > 0 && section_of(p, n->in[i]))
-        section_waits(section_of(p, n->in[i]), NO_DELAY, v.delay);
+        section_waits(section_of(p, n->in[i]),
+                      v.queries ? rates_queries(&run, v.queries) : NO_DELAY, v.delay);
     if (late > 0)
         TRY(flow_delay(p, n->name, w, late * s.pulse));
     TRY(keys_window(p, n, &v,
@@ -707,10 +712,13 @@ static rill_status places_flow(struct pulser *p, const struct node *n, unsigned 
     s.pulse = f.sf.pulse;
     s.keys = rates_keys(&s.rates, s.pulse);
     struct wait wait = { f.sf.delay, f.sf.delay, -1 };
+    int64_t heads;
     if (s.rates.queries == s.rates.keys)
         TRY(keys_counted(p, n, &f.sf, &s.rates, pulser_fact(p, w)->shape[key], &b, &wait.keys));
-    if (n->n_in == 2)
-        wait.keys = larger(wait.keys, keys_late(p, n->in[1 - i]));
+    if (n->n_in == 2) {
+        wait.keys = larger(wait.keys, keys_late(p, n->in[1 - i], &heads));
+        wait.queries = larger(wait.queries, rates_queries(&s.rates, heads));
+    }
     delay_find(&b, &wait, &s);
     const struct operand o = { .part = PART_PLACES, .w = w, .query = query, .key = key };
     TRY(operand_emit(p, n, &o, &s, &ret->wire));

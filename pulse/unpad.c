@@ -6,11 +6,6 @@
 #include "pulse/lengths.h"
 #include "pulse/pulser.h"
 
-static bool is_copies(const struct padded *q)
-{
-    return q->mode == PULSE_PAD_EDGE || q->mode == PULSE_PAD_REFLECT;
-}
-
 /* The first `before` frames that q puts in front of the sequence, where those are its own. */
 static rill_status copies_head(struct pulser *p, const struct node *n, const struct padded *q,
                                int64_t before, uint32_t *ret)
@@ -39,7 +34,7 @@ rill_status padded_given(struct pulser *p, const struct node *n, const struct di
                              .head = WIRE_NONE,
                              .tail = q->tail };
     uint32_t head = q->head;
-    if (is_copies(q)) {
+    if (padded_by_copies(q)) {
         TRY(copies_head(p, n, q, before, &head));
         q->inputs = kept_inputs(&q->inner, q->mode == PULSE_PAD_EDGE ? 0 : q->before);
         q->direct = 0;
@@ -84,9 +79,9 @@ bool padded_joins(const struct pulser *p, uint32_t src_wire, int64_t after)
     const struct stream_fact *s = &q->inner.sf;
     struct dims *ds = p->dst->dims;
     if (!q->is || s->delay - q->before >= p->sf[src_wire].delay ||
-        (is_copies(q) && (p->outer || q->before < 1 || q->before > PADDED_GIVEN_MAX)))
+        (padded_by_copies(q) && (p->outer || q->before < 1 || q->before > PADDED_GIVEN_MAX)))
         return false;
-    return after == 0 || q->after == 0 || is_copies(q) ||
+    return after == 0 || q->after == 0 || padded_by_copies(q) ||
         dim_add_int(ds, s->length, q->before + q->after) == p->sf[src_wire].length;
 }
 
@@ -96,7 +91,7 @@ rill_status padded_join(struct pulser *p, const struct node *n, uint32_t src_wir
     struct padded outer = *around, *q = ret;
     uint32_t head, tail, first, last;
     *q = p->padded[src_wire];
-    if (is_copies(q))
+    if (padded_by_copies(q))
         TRY(padded_given(p, n, p->sf[src_wire].length, q->before, q));
     const int axis = q->inner.sf.axis;
     outer.inner = q->inner;
@@ -193,7 +188,7 @@ rill_status padded_cut(struct pulser *p, const struct node *n, int64_t first, st
     int64_t least, most;
     q->is = first >= 0 && first <= q->before && lengths_range(p, after, &least, &most) &&
         (least == most || (q->mode == PULSE_PAD_CONSTANT && least >= 0)) &&
-        (!is_copies(q) || least >= 0);
+        (!padded_by_copies(q) || least >= 0);
     return q->is ? pads_cut(p, n, q, first, most) : RILL_OK;
 }
 

@@ -137,6 +137,7 @@ struct cache {
      * are no scores; of turned or placed ones: each key meets numbers of its place, which are
      * computed or rows of a table */
     enum { OF_KEYS, OF_BOTH, OF_INPUT, OF_GROUP, OF_LATE, OF_MEAN, OF_TURNED, OF_PLACED } of;
+    const char *mode; /* of a Pad that puts copies there; NULL: they are given */
 };
 
 static uint32_t frames_in(struct gb *b, uint32_t x)
@@ -160,6 +161,8 @@ static uint32_t shares(struct gb *b, uint32_t mask)
 /* x between frames that are there from the beginning on. */
 static uint32_t amid(struct gb *b, const struct cache *t, uint32_t x)
 {
+    if (t->mode)
+        return gb_pad(b, x, 3, 1, t->mode, t->frames, t->behind);
     const uint32_t past = gb_weights(b, 3, 1, (int) t->frames, WIDTH);
     return t->behind
         ? GB(b, "Concat", "axis=1", past, x, gb_weights(b, 3, 1, (int) t->behind, WIDTH))
@@ -209,22 +212,29 @@ static void cached(struct gb *b, const void *ctx)
                  t->of == OF_MEAN ? shares(b, m) : GB(b, "Softmax", "axis=-1", shown), values));
 }
 
-/* A query waits for the keys behind it alone. */
+/* A query waits for the keys behind it alone, the first for what copies are made of, too. */
+static int64_t least_of_cache(const struct cache *t, int64_t pulse)
+{
+    const int64_t more = t->of == OF_LATE, last = t->mode && *t->mode == 'r' ? t->frames : 0,
+                  copies = t->mode ? (last + more) / pulse * pulse : 0;
+    return t->right + more > copies ? t->right + more : copies;
+}
+
 static void cache_test(const struct cache *t)
 {
     static const int64_t lengths[] = { 0, 1, 2, 5, 9, 30, -1 };
-    char name[80];
-    const int64_t least = t->right + (t->of == OF_LATE);
-    snprintf(name, sizeof name, "%d frames in front, %d behind, from -%d to %d, first %d, of %d",
+    char name[120];
+    snprintf(name, sizeof name, "%d frames in front, %d behind, from -%d to %d, first %d, of %d %s",
              (int) t->frames, (int) t->behind, (int) t->left, (int) t->right, (int) t->first,
-             (int) t->of);
+             (int) t->of, t->mode ? t->mode : "");
     for (int64_t pulse = 1; pulse <= 4; pulse++) {
         const int64_t pulses[] = { pulse, -1 };
         struct oracle o = { .seed = 1 };
         const bool opens =
             oracle_open(&o, cached, t, NULL) == LAW_HOLDS && oracle_pulse(&o, pulse) == LAW_HOLDS;
         oracle_check(opens, "%s: %s", name, o.err.text);
-        const int64_t late = opens ? o.plan->pgraph.outputs[0].delay : 0;
+        const int64_t late = opens ? o.plan->pgraph.outputs[0].delay : 0,
+                      least = least_of_cache(t, pulse);
         oracle_check(late == least || t->first > t->frames + 1, "%s: %lld late at pulse %lld", name,
                      (long long) late, (long long) pulse);
         if (opens)
@@ -239,11 +249,11 @@ static void test_caches(void)
         for (int64_t left = 0; left <= 8; left += 4)
             for (int64_t right = 0; right <= 2; right += 2)
                 for (int of = OF_KEYS; of <= OF_PLACED; of++)
-                    cache_test(&(struct cache) { frames, left, right, 0, 0, of });
+                    cache_test(&(struct cache) { frames, left, right, 0, 0, of, NULL });
     for (int64_t frames = 2; frames <= 6; frames += 4)
         for (int64_t first = 1; first <= frames + 1; first++)
             for (int of = OF_KEYS; of <= OF_PLACED; of++)
-                cache_test(&(struct cache) { frames, 2, frames % 4, first, 0, of });
+                cache_test(&(struct cache) { frames, 2, frames % 4, first, 0, of, NULL });
 }
 
 /* So it is between frames on both sides, as local attention pads its keys. */
@@ -252,10 +262,24 @@ static void test_amid(void)
     for (int64_t frames = 1; frames <= 3; frames += 2)
         for (int64_t behind = 1; behind <= 4; behind++)
             for (int of = OF_KEYS; of <= OF_PLACED; of++)
-                cache_test(&(struct cache) { frames, 2, behind % 3, 0, behind, of });
+                cache_test(&(struct cache) { frames, 2, behind % 3, 0, behind, of, NULL });
     for (int64_t first = 1; first <= 6; first++)
         for (int of = OF_KEYS; of <= OF_PLACED; of++)
-            cache_test(&(struct cache) { 2, 1, first % 3, first, 1 + first % 2 * 2, of });
+            cache_test(&(struct cache) { 2, 1, first % 3, first, 1 + first % 2 * 2, of, NULL });
+}
+
+/* And between copies of its frames. */
+static void test_amid_copies(void)
+{
+    static const char *const modes[] = { "edge", "reflect" };
+    for (int k = 0; k < 48; k++)
+        cache_test(&(struct cache) { .frames = 1 + k % 4,
+                                     .left = 2,
+                                     .right = k % 3,
+                                     .first = k % 5 ? 0 : 1 + k % 4,
+                                     .behind = k / 2 % 3,
+                                     .of = (int[]) { OF_KEYS, OF_BOTH, OF_LATE, OF_MEAN }[k / 12],
+                                     .mode = modes[k / 3 % 2] });
 }
 
 /* ---- attention of what is padded in front ---- */
@@ -582,6 +606,7 @@ int main(void)
         joint_test(&list[i]);
     test_caches();
     test_amid();
+    test_amid_copies();
     test_padded();
     test_tokens();
     test_segments();
