@@ -78,18 +78,41 @@ static rill_status part_emit(struct pulser *p, const struct node *n, int axis, i
     return pulser_emit_op(p, OP_RESHAPE, n->name, NULL, 0, in, 2, wire);
 }
 
-/* What is padded stays so where every frame becomes whole frames; copies, where it becomes one. */
+#define MERGED_MAX 16384 /* samples in front of the first block */
+
+/* Of what is padded the frames in front that become whole frames are given ones, where several
+ * become one; the others are the sequence's own. is: there are such. */
+static rill_status padded_merge(struct pulser *p, const struct node *n, const struct ratio *r,
+                                struct padded *q)
+{
+    const int64_t whole = q->before / r->den * r->den;
+    const bool copies = q->mode == PULSE_PAD_EDGE || q->mode == PULSE_PAD_REFLECT;
+    q->is = whole && padded_heads_whole(p, q) &&
+        (copies ? !p->outer && whole <= PADDED_GIVEN_MAX : whole <= MERGED_MAX);
+    if (q->is)
+        TRY(padded_given(p, n, p->sf[n->in[0]].length, whole, q));
+    q->direct = 0;
+    return RILL_OK;
+}
+
+/* What is padded stays so where every frame becomes whole frames, or some become one; copies, where
+ * each becomes one. */
 static rill_status padded_carry(struct pulser *p, const struct node *n, const struct ratio *r,
                                 int axis)
 {
     struct padded q = p->padded[n->in[0]];
+    if (q.is && r->den != 1)
+        TRY(padded_merge(p, n, r, &q));
     const bool given = q.mode == PULSE_PAD_VALUES;
-    if (!q.is || r->den != 1 || (r->num != 1 && !given && q.mode != PULSE_PAD_CONSTANT))
+    if (!q.is || (r->num != 1 && !given && q.mode != PULSE_PAD_CONSTANT))
         return RILL_OK;
     TRY(reshape_frames(p, n, r, &q.inner));
     q.inner.sf.axis = axis;
-    q.inner.sf.length = dim_mul_int(p->dst->dims, q.inner.sf.length, r->num);
-    q.before *= r->num;
+    q.inner.sf.length = r->den == 1
+        ? dim_mul_int(p->dst->dims, q.inner.sf.length, r->num)
+        : dim_add_int(p->dst->dims, pulser_fact(p, n->out[0])->shape[axis],
+                      -q.before / r->den * r->num);
+    q.before = q.before / r->den * r->num;
     q.after *= r->num;
     q.direct *= r->num;
     TRY(part_emit(p, n, axis, q.inner.sf.pulse, &q.inner.wire));

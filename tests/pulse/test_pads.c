@@ -464,6 +464,19 @@ static void padded_nowhere(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Conv", "", gb_pad(b, x, 3, 2, ctx, 0, 0), gb_weights(b, 3, 2, 2, 5)));
 }
 
+/* Frames that become one of several, behind a Pad of as many or more; ctx: its mode. Windows over
+ * them. */
+static void blocks_of_padded(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, 2), n;
+    x = gb_pad(b, x, 3, 1, ctx, 5, 3);
+    n = GB(b, "Gather", "", GB(b, "Shape", "", x), gb_ints(b, 1));
+    n = GB(b, "Concat", "axis=0", gb_ints(b, 0, 0, 0, 0),
+           GB(b, "Mod", "", GB(b, "Neg", "", n), gb_ints(b, 2)), gb_ints(b, 0));
+    x = GB(b, "Reshape", "", GB(b, "Pad", "", x, n), gb_ints(b, 1, -1, 4));
+    gb_output(b, GB(b, "Conv", "", gb_transpose(b, x, "0,2,1"), gb_weights(b, 3, 2, 4, 3)));
+}
+
 static void test_cropped(void)
 {
     static const int64_t lengths[] = { 5, 6, 9, 30, -1 };
@@ -477,11 +490,12 @@ static void test_cropped(void)
     const struct {
         gb_recipe *recipe;
         const void *ctx;
-    } list[] = { { pads_cropped, &in_front },    { pads_cropped, &behind },
-                 { pads_cropped, &edges },       { pads_cropped, &mirror },
-                 { pads_cropped, &windows },     { pads_cropped, &strided },
-                 { mean_of_padded, "constant" }, { mean_of_padded, "edge" },
-                 { mean_of_padded, "reflect" },  { padded_nowhere, "edge" },
+    } list[] = { { pads_cropped, &in_front },      { pads_cropped, &behind },
+                 { pads_cropped, &edges },         { pads_cropped, &mirror },
+                 { pads_cropped, &windows },       { pads_cropped, &strided },
+                 { mean_of_padded, "constant" },   { mean_of_padded, "edge" },
+                 { blocks_of_padded, "constant" }, { blocks_of_padded, "edge" },
+                 { mean_of_padded, "reflect" },    { padded_nowhere, "edge" },
                  { padded_nowhere, "reflect" } };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         for (int64_t pulse = 1; pulse <= 8; pulse++) {
