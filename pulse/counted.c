@@ -17,6 +17,12 @@ struct counted_frames {
 
 /* ---- what is counted ---- */
 
+/* Range, and rows of a table cut to the length. */
+static bool is_source(const struct pulser *p, const struct node *n)
+{
+    return node_is(n, OP_RANGE) || (node_is(n, OP_SLICE) && !pulser_stream(p, n->in[0]));
+}
+
 static bool does_each_frame(const struct pulser *p, const struct node *n)
 {
     const struct axis_row *r = p->row_of(n->op);
@@ -36,7 +42,7 @@ static bool is_counted(const struct pulser *p, uint32_t w, unsigned *looks)
     unsigned streams = 0;
     if (!n || !pulser_stream(p, w) || p->sf[w].delay || p->kept[w].inputs || ++*looks > LOOKS_MAX)
         return false;
-    if (node_is(n, OP_RANGE))
+    if (is_source(p, n))
         return true;
     if (!does_each_frame(p, n) || pulser_knows_length(p, n))
         return false;
@@ -97,8 +103,8 @@ static rill_status node_emit(struct pulser *p, const struct node *n,
     return pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, ret, 1);
 }
 
-static rill_status range_emit(struct pulser *p, const struct node *n,
-                              const struct counted_frames *of, uint32_t *ret)
+static rill_status source_emit(struct pulser *p, const struct node *n,
+                               const struct counted_frames *of, uint32_t *ret)
 {
     struct clock_attr *a = arena_new(p->arena, struct clock_attr);
     if (!a)
@@ -106,7 +112,7 @@ static rill_status range_emit(struct pulser *p, const struct node *n,
     *a = (struct clock_attr) { .pulse = pulser_stream(p, n->out[0])->pulse,
                                .delay = of->delay,
                                .frames = of->first };
-    return source_range_at(p, n, of->clock, a, ret);
+    return (node_is(n, OP_RANGE) ? source_range_at : source_slice_at)(p, n, of->clock, a, ret);
 }
 
 static rill_status frames_emit(struct pulser *p, uint32_t w, const struct counted_frames *of,
@@ -121,7 +127,7 @@ static rill_status frames_emit(struct pulser *p, uint32_t w, const struct counte
     struct counted_frames *made = arena_new(p->arena, struct counted_frames);
     if (!made)
         return pulser_no_memory(p);
-    TRY((node_is(n, OP_RANGE) ? range_emit : node_emit)(p, n, of, ret));
+    TRY((is_source(p, n) ? source_emit : node_emit)(p, n, of, ret));
     *made = *of;
     made->w = w;
     made->wire = *ret;

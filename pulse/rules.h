@@ -38,8 +38,12 @@ pulse_rule source_constant, source_expand, source_range, source_slice;
  * length; and that. */
 bool source_is_still(const struct pulser *p, const struct node *n);
 rill_status source_still(struct pulser *p, const struct node *n);
-/* Of a Range that streams: its frames as that attribute says, by that clock. */
+/* Of a Range, or a Slice of a table, that streams: its frames as that attribute says, by that
+ * clock; WIRE_NONE: the table has none, or it is not known then whether they lie in the sequence.
+ */
 rill_status source_range_at(struct pulser *p, const struct node *n, uint32_t clock,
+                            const struct clock_attr *at, uint32_t *ret);
+rill_status source_slice_at(struct pulser *p, const struct node *n, uint32_t clock,
                             const struct clock_attr *at, uint32_t *ret);
 /* How an output of a node that makes time streams, from the one axis that grows with the stream. */
 rill_status source_fact(struct pulser *p, const struct node *n, struct stream_fact *ret);

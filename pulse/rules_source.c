@@ -255,16 +255,34 @@ static rill_status table_ends(const struct pulser *p, const struct node *n, int 
                    axis, (long long) rows, hint);
 }
 
+/* Rows from + i of a table for frames i, as that attribute says: of those of a sequence, f, none
+ * past its end, which may come later. */
+static rill_status rows_emit(struct pulser *p, const struct node *n, uint32_t clock,
+                             const struct clock_attr *at, int64_t from, struct flow *f)
+{
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = f->sf.axis };
+    uint32_t in[3] = { clock }, rows_of[2] = { p->map[n->in[0]] };
+    struct flow rows = *f;
+    rows.sf.axis = 0;
+    TRY(pulser_ints(p, n->name, &from, 1, &in[1]));
+    TRY(pulser_ints(p, n->name, (int64_t[]) { 1 }, 1, &in[2]));
+    TRY(pulser_emit(p, &op_pulse_range, n->name, at, in, 3, &rows.wire, 1));
+    if (!at->frames)
+        TRY(flow_mask(p, n, &rows, NULL, true, true));
+    f->sf.delay = rows.sf.delay;
+    rows_of[1] = rows.wire;
+    return pulser_emit_op(p, OP_GATHER, n->name, &along, 1, rows_of, 2, &f->wire);
+}
+
 /* So many rows of a table as the sequence is long: row first + i for frame i. What asserts that the
  * table is long enough may be wrong: a frame past its end is a fault. */
 rill_status source_slice(struct pulser *p, const struct node *n)
 {
     const struct fact *table = pulser_fact(p, n->in[0]);
-    struct stream_fact sf;
     struct clock_attr *a = arena_new(p->arena, struct clock_attr);
     int64_t from, rows;
     int axis;
-    uint32_t in[3], rows_of[2], out;
+    uint32_t clock;
     struct flow f;
     if (!a)
         return pulser_no_memory(p);
@@ -275,21 +293,27 @@ rill_status source_slice(struct pulser *p, const struct node *n)
     int64_t num, den;
     if (!pulser_growth(p, pulser_fact(p, n->out[0])->shape[axis], &num, &den))
         return table_ends(p, n, axis, rows, pulser_fact(p, n->out[0])->shape[axis], rows - from);
-    TRY(source_fact(p, n, &sf));
-    *a = (struct clock_attr) { .pulse = sf.pulse };
-    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = axis };
-    TRY(pulser_clock(p, &in[0]));
-    TRY(pulser_ints(p, n->name, &from, 1, &in[1]));
-    TRY(pulser_ints(p, n->name, (int64_t[]) { 1 }, 1, &in[2]));
-    TRY(pulser_emit(p, &op_pulse_range, n->name, a, in, 3, &f.wire, 1));
-    f.sf = sf;
-    f.sf.axis = 0;
-    TRY(flow_mask(p, n, &f, NULL, true, true));
-    sf.delay = f.sf.delay;
-    rows_of[0] = p->map[n->in[0]];
-    rows_of[1] = f.wire;
-    TRY(pulser_emit_op(p, OP_GATHER, n->name, &along, 1, rows_of, 2, &out));
-    return pulser_bind(p, n, 0, out, &sf);
+    TRY(source_fact(p, n, &f.sf));
+    *a = (struct clock_attr) { .pulse = f.sf.pulse };
+    TRY(pulser_clock(p, &clock));
+    TRY(rows_emit(p, n, clock, a, from, &f));
+    return pulser_bind(p, n, 0, f.wire, &f.sf);
+}
+
+rill_status source_slice_at(struct pulser *p, const struct node *n, uint32_t clock,
+                            const struct clock_attr *at, uint32_t *ret)
+{
+    struct flow f = { .sf = *pulser_stream(p, n->out[0]) };
+    int64_t from;
+    int axis;
+    *ret = WIRE_NONE;
+    f.sf.delay = at->delay;
+    if (!slice_of(p, n, &axis, &from) ||
+        from + at->frames > dim_value(pulser_fact(p, n->in[0])->shape[axis]))
+        return RILL_OK;
+    TRY(rows_emit(p, n, clock, at, from, &f));
+    *ret = f.sf.delay == at->delay ? f.wire : WIRE_NONE;
+    return RILL_OK;
 }
 
 /* ---- time comes in ---- */

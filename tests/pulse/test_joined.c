@@ -135,8 +135,18 @@ struct cache {
     int64_t behind;              /* frames that are there behind the keys */
     /* of a group: two heads share keys; of late ones: values see a frame ahead; of a mean: there
      * are no scores; of turned or placed ones: each key meets numbers of its place, which are
-     * computed or rows of a table */
-    enum { OF_KEYS, OF_BOTH, OF_INPUT, OF_GROUP, OF_LATE, OF_MEAN, OF_TURNED, OF_PLACED } of;
+     * computed or rows of a table, or of one that is cut to the length */
+    enum {
+        OF_KEYS,
+        OF_BOTH,
+        OF_INPUT,
+        OF_GROUP,
+        OF_LATE,
+        OF_MEAN,
+        OF_TURNED,
+        OF_PLACED,
+        OF_CUT
+    } of;
     const char *mode; /* of a Pad that puts copies there; NULL: they are given */
 };
 
@@ -175,6 +185,11 @@ static uint32_t of_places(struct gb *b, const struct cache *t, uint32_t k)
     if (t->of == OF_PLACED)
         return GB(b, "Add", "", k,
                   GB(b, "Gather", "axis=0", gb_weights(b, 2, 64, WIDTH), frames_in(b, k)));
+    if (t->of == OF_CUT)
+        return GB(b, "Add", "", k,
+                  GB(b, "Slice", "", gb_weights(b, 2, 64, WIDTH), gb_ints(b, 0),
+                     GB(b, "Slice", "", GB(b, "Shape", "", k), gb_ints(b, 1), gb_ints(b, 2)),
+                     gb_ints(b, 0)));
     if (t->of != OF_TURNED)
         return k;
     const uint32_t angles =
@@ -231,7 +246,8 @@ static void cache_test(const struct cache *t)
         const int64_t pulses[] = { pulse, -1 };
         struct oracle o = { .seed = 1 };
         const bool opens =
-            oracle_open(&o, cached, t, NULL) == LAW_HOLDS && oracle_pulse(&o, pulse) == LAW_HOLDS;
+            oracle_open(&o, cached, t, t->of == OF_CUT ? "S<=40" : NULL) == LAW_HOLDS &&
+            oracle_pulse(&o, pulse) == LAW_HOLDS;
         oracle_check(opens, "%s: %s", name, o.err.text);
         const int64_t late = opens ? o.plan->pgraph.outputs[0].delay : 0,
                       least = least_of_cache(t, pulse);
@@ -248,11 +264,11 @@ static void test_caches(void)
     for (int64_t frames = 1; frames <= 9; frames += 4)
         for (int64_t left = 0; left <= 8; left += 4)
             for (int64_t right = 0; right <= 2; right += 2)
-                for (int of = OF_KEYS; of <= OF_PLACED; of++)
+                for (int of = OF_KEYS; of <= OF_CUT; of++)
                     cache_test(&(struct cache) { frames, left, right, 0, 0, of, NULL });
     for (int64_t frames = 2; frames <= 6; frames += 4)
         for (int64_t first = 1; first <= frames + 1; first++)
-            for (int of = OF_KEYS; of <= OF_PLACED; of++)
+            for (int of = OF_KEYS; of <= OF_CUT; of++)
                 cache_test(&(struct cache) { frames, 2, frames % 4, first, 0, of, NULL });
 }
 
@@ -261,10 +277,10 @@ static void test_amid(void)
 {
     for (int64_t frames = 1; frames <= 3; frames += 2)
         for (int64_t behind = 1; behind <= 4; behind++)
-            for (int of = OF_KEYS; of <= OF_PLACED; of++)
+            for (int of = OF_KEYS; of <= OF_CUT; of++)
                 cache_test(&(struct cache) { frames, 2, behind % 3, 0, behind, of, NULL });
     for (int64_t first = 1; first <= 6; first++)
-        for (int of = OF_KEYS; of <= OF_PLACED; of++)
+        for (int of = OF_KEYS; of <= OF_CUT; of++)
             cache_test(&(struct cache) { 2, 1, first % 3, first, 1 + first % 2 * 2, of, NULL });
 }
 
