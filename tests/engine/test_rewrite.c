@@ -595,6 +595,25 @@ static void test_pads_joined(void)
     }
 }
 
+/* Not where they put numbers that differ, however little. */
+static void test_pads_of_large_numbers(void)
+{
+    struct build b;
+    struct graph made;
+    build_init(&b);
+    struct fact f = { .type = DTYPE_I64, .rank = 1, .shape = { dim_symbol(b.dims, "T") } };
+    uint32_t x = graph_add_input(&b.g, "x", &f);
+    for (int64_t k = 0; k < 2; k++) {
+        uint32_t in[] = { x, build_i64s(&b, 2, (int64_t[]) { 1, 0 }),
+                          build_i64s(&b, 1, (int64_t[]) { ((int64_t) 1 << 53) + k }) };
+        x = build_node(&b, "Pad", NULL, 0, in, 3);
+    }
+    graph_add_output(&b.g, x);
+    check(graph_declutter(&made, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);
+    check(made.n_nodes == 2, "pads of numbers that differ by one", made.n_nodes);
+    build_drop(&b);
+}
+
 /* Reversal in place would read what it wrote. */
 static void test_hazard(void)
 {
@@ -708,6 +727,7 @@ int main(void)
     test_open_pads(false);
     test_open_pads(true);
     test_pads_joined();
+    test_pads_of_large_numbers();
     test_random(count ? (uint32_t) strtoul(count, NULL, 10) : 600);
     return check_done();
 }

@@ -8,7 +8,6 @@
 #include "engine/rewrite/declutter/passes.h"
 #include "engine/rewrite/declutter/put.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { PAD_X, PAD_PADS, PAD_VALUE, PAD_AXES };
@@ -53,12 +52,21 @@ static bool zeros_read(const struct graph *g, const struct node *n, int64_t *ret
     return zeros;
 }
 
-/* The number that a Pad by constants puts; false: it is not known. */
-static bool value_read(const struct graph *g, const struct node *n, double *ret)
+/* The number that a Pad by constants puts, NULL for 0; false: it is not known. */
+static bool value_read(const struct graph *g, const struct node *n, const struct tensor **ret)
 {
+    static const unsigned char zero[16];
     const struct tensor *v = node_value(g, n, PAD_VALUE);
-    *ret = v && tensor_count(v) == 1 ? tensor_get_f64(v, v->data, 0) : 0;
-    return !node_has_input(n, PAD_VALUE) || (v && tensor_count(v) == 1);
+    const bool known = v && tensor_count(v) == 1 && tensor_bytes(v) <= sizeof zero;
+    *ret = known && memcmp(v->data, zero, tensor_bytes(v)) ? v : NULL;
+    return known || !node_has_input(n, PAD_VALUE);
+}
+
+static bool values_same(const struct graph *g, const struct node *a, const struct node *b)
+{
+    const struct tensor *x, *y;
+    return value_read(g, a, &x) && value_read(g, b, &y) &&
+        (x == y || (x && y && x->type == y->type && !memcmp(x->data, y->data, tensor_bytes(x))));
 }
 
 /* Adds the pads of an axis that are put around what has those of `all`. What is cut says nothing of
@@ -85,12 +93,9 @@ static bool pads_add(const struct graph *g, const struct node *inner, const stru
 {
     const int mode = pad_attr_of(n)->mode;
     int64_t more[2 * RANK_MAX];
-    double was, is;
     if (!node_is(inner, OP_PAD) || pad_attr_of(inner)->mode != mode ||
         !amounts_read(g, inner, ret, rank) || !amounts_read(g, n, more, rank) ||
-        (mode == PAD_CONSTANT &&
-         (!value_read(g, inner, &was) || !value_read(g, n, &is) || was != is ||
-          signbit(was) != signbit(is))))
+        (mode == PAD_CONSTANT && !values_same(g, inner, n)))
         return false;
     for (int axis = 0; axis < rank; axis++)
         if (!axis_adds(mode, more, ret, axis, rank))
