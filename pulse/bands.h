@@ -46,6 +46,12 @@ static inline int64_t rates_queries(const struct rates *r, int64_t keys)
     return keys <= 0 ? 0 : (keys - 1) / r->keys * r->queries + 1;
 }
 
+/* The fewest queries that pass while so many keys do. */
+static inline int64_t rates_pass(const struct rates *r, int64_t keys)
+{
+    return (keys * r->queries + r->keys - 1) / r->keys;
+}
+
 /* What one query sees, from its own key; low > high: nothing. */
 struct reach {
     int64_t low, high;

@@ -10,7 +10,7 @@ static bool is_given(const struct pulser *p, const struct padded *q)
         (!padded_by_copies(q) || q->before <= PADDED_GIVEN_MAX);
 }
 
-/* By what query 0 must be late for all to be there that is in front of the keys. */
+/* By how many keys query 0 must be late for all to be there that is in front of them. */
 static int64_t heads_late(const struct padded *q)
 {
     struct padded of = *q;

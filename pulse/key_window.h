@@ -13,15 +13,15 @@
 struct keys {
     struct flow flow;
     struct padded given; /* .is: they are this sequence, padded; flow is not read */
-    /* Once keys_resolve has been there: by what a key comes later than its place; and query 0 for
-     * all that is in front of the keys, which may be made of first ones. */
+    /* Once keys_resolve has been there: by what a key comes later than its place; and query 0, in
+     * keys that pass, for all that is in front of them, which may be made of first ones. */
     int64_t delay, queries;
 };
 
 /* The keys on src wire w; false: it does not stream. */
 bool keys_of(const struct pulser *p, uint32_t w, struct keys *ret);
 
-/* Their delay before that, and of query 0; INT64_MIN and 0 of what does not stream. */
+/* Their delay before that, and that of query 0; INT64_MIN and 0 of what does not stream. */
 int64_t keys_late(const struct pulser *p, uint32_t w, int64_t *ret_queries);
 
 /* By how many frames keys are late of which there are `length`, and which are no stream (a mask is

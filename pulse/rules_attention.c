@@ -248,7 +248,7 @@ static rill_status operands_wait(struct pulser *p, const struct node *n, const s
             continue;
         TRY(keys_resolve(p, n, &o[i].keys, keys_in_time(of, s, w)));
         w->keys = larger(w->keys, o[i].keys.delay);
-        w->queries = larger(w->queries, rates_queries(&s->rates, o[i].keys.queries));
+        w->queries = larger(w->queries, rates_pass(&s->rates, o[i].keys.queries));
     }
     return RILL_OK;
 }
@@ -657,11 +657,11 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
     TRY(keys_resolve(p, n, &v, key_delay(&s) - right));
     if (!v.given.is) /* a weight of 0 does not hide what is not a number */
         TRY(flow_mask(p, n, &v.flow, NULL, true, true));
-    late = larger(v.delay + right, v.queries) - key_delay(&s);
+    late = larger(v.delay + right - key_delay(&s), v.queries - s.delay / run.queries * run.keys);
     late = round_up(late, s.key_pulse) / s.key_pulse;
     if (late > 0 && section_of(p, n->in[i]))
-        section_waits(section_of(p, n->in[i]),
-                      v.queries ? rates_queries(&run, v.queries) : NO_DELAY, v.delay);
+        section_waits(section_of(p, n->in[i]), v.queries ? rates_pass(&run, v.queries) : NO_DELAY,
+                      v.delay);
     if (late > 0)
         TRY(flow_delay(p, n->name, w, late * s.pulse));
     TRY(keys_window(p, n, &v,
@@ -717,7 +717,7 @@ static rill_status places_flow(struct pulser *p, const struct node *n, unsigned 
         TRY(keys_counted(p, n, &f.sf, &s.rates, pulser_fact(p, w)->shape[key], &b, &wait.keys));
     if (n->n_in == 2) {
         wait.keys = larger(wait.keys, keys_late(p, n->in[1 - i], &heads));
-        wait.queries = larger(wait.queries, rates_queries(&s.rates, heads));
+        wait.queries = larger(wait.queries, rates_pass(&s.rates, heads));
     }
     delay_find(&b, &wait, &s);
     const struct operand o = { .part = PART_PLACES, .w = w, .query = query, .key = key };
