@@ -250,9 +250,14 @@ rill_status rill_plan_port_shape(const rill_plan *p, unsigned port, rill_shape *
 
 /* ---- lengths of whole sequences ---- */
 
-static bool is_needed(const rill_plan *p, int64_t length)
+/* Why that has to hold which does not hold of the length. */
+static const char *broken_why(const rill_plan *p, int64_t length)
 {
-    return dims_need_broken(p->model->dims, p->symbol, length) != NULL;
+    static const char *const why[] = { [DIM_CLAIM_ASSERTED] = "asserted",
+                                       [DIM_CLAIM_STREAMS] = "needed",
+                                       [DIM_CLAIM_NEEDED] = "needed",
+                                       [DIM_CLAIM_TABLE] = "as far as a table goes" };
+    return why[dims_claim_broken_kind(p->model->dims, p->symbol, length)];
 }
 
 rill_status rill_plan_check_length(const rill_plan *p, unsigned port, uint64_t frames,
@@ -273,9 +278,8 @@ rill_status rill_plan_check_length(const rill_plan *p, unsigned port, uint64_t f
         return err_set(reterr, RILL_INVALID,
                        "'%.120s' is %s, but does not hold of %llu frames of input '%.80s', where "
                        "%.40s is %lld",
-                       broken, is_needed(p, n / q->step) ? "needed" : "asserted",
-                       (unsigned long long) frames, q->info.name, dim_name(p->symbol),
-                       (long long) (n / q->step));
+                       broken, broken_why(p, n / q->step), (unsigned long long) frames,
+                       q->info.name, dim_name(p->symbol), (long long) (n / q->step));
     if (n >= 0 && n % q->step == 0)
         return RILL_OK;
     dim_print(q->length, length, sizeof length);

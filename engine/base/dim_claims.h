@@ -17,6 +17,10 @@ rill_status dims_claim_add(struct dims *ds, enum dim_claim_kind kind, const char
 /* Of claim number i, which there is. */
 enum dim_claim_kind dims_claim_kind(const struct dims *ds, unsigned i);
 
+/* Of what dims_claim_broken tells, which there is. */
+enum dim_claim_kind dims_claim_broken_kind(const struct dims *ds, const struct dim *symbol,
+                                           int64_t v);
+
 /* What an op or a stream needs and does not have with symbol bound to v, so that a stream that ends
  * so gives nothing more; NULL: nothing. No allocation. */
 const char *dims_need_broken(const struct dims *ds, const struct dim *symbol, int64_t v);

@@ -511,12 +511,25 @@ static bool claim_is_broken(const struct dim_claim *c, const struct dim *symbol,
     return dim_eval(c->ge0, symbol, v, &least) && least < 0;
 }
 
+static const struct dim_claim *claim_broken(const struct dims *ds, const struct dim *symbol,
+                                            int64_t v)
+{
+    const struct dim_claim *c = ds->claims;
+    while (c && !claim_is_broken(c, symbol, v))
+        c = c->next;
+    return c;
+}
+
 const char *dims_claim_broken(const struct dims *ds, const struct dim *symbol, int64_t v)
 {
-    for (const struct dim_claim *c = ds->claims; c; c = c->next)
-        if (claim_is_broken(c, symbol, v))
-            return c->text;
-    return NULL;
+    const struct dim_claim *c = claim_broken(ds, symbol, v);
+    return c ? c->text : NULL;
+}
+
+enum dim_claim_kind dims_claim_broken_kind(const struct dims *ds, const struct dim *symbol,
+                                           int64_t v)
+{
+    return claim_broken(ds, symbol, v)->kind;
 }
 
 const char *dims_need_broken(const struct dims *ds, const struct dim *symbol, int64_t v)

@@ -296,6 +296,7 @@ static void ends_test(void)
         const struct dims *ds = o.model->dims;
         const char *past = dims_claim_broken(ds, o.model->stream, 41);
         oracle_check(past && !strcmp(past, "S <= 40") &&
+                         dims_claim_broken_kind(ds, o.model->stream, 41) == DIM_CLAIM_TABLE &&
                          !dims_claim_broken(ds, o.model->stream, 40) &&
                          !dims_need_broken(ds, o.model->stream, 41),
                      "41 frames of a table of 40: %s", past ? past : "nothing");
