@@ -713,8 +713,7 @@ static rill_status places_flow(struct pulser *p, const struct node *n, unsigned 
     s.keys = rates_keys(&s.rates, s.pulse);
     struct wait wait = { f.sf.delay, f.sf.delay, -1 };
     int64_t heads;
-    if (s.rates.queries == s.rates.keys)
-        TRY(keys_counted(p, n, &f.sf, &s.rates, pulser_fact(p, w)->shape[key], &b, &wait.keys));
+    TRY(keys_counted(p, n, &f.sf, &s.rates, pulser_fact(p, w)->shape[key], &b, &wait.keys));
     if (n->n_in == 2) {
         wait.keys = larger(wait.keys, keys_late(p, n->in[1 - i], &heads));
         wait.queries = larger(wait.queries, rates_pass(&s.rates, heads));
