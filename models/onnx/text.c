@@ -28,6 +28,14 @@ static int byte_escaped(const char *text, size_t n)
     return hex_digit(text[2]) * 16 + hex_digit(text[3]);
 }
 
+/* U+200E, 200F, 2028 to 202E and 2066 to 2069, which turn what stands around them or end a line. */
+static bool turns_text(const unsigned char *b)
+{
+    return b[0] == 0xe2 &&
+        ((b[1] == 0x80 && (b[2] == 0x8e || b[2] == 0x8f || (b[2] >= 0xa8 && b[2] <= 0xae))) ||
+         (b[1] == 0x81 && b[2] >= 0xa6 && b[2] <= 0xa9));
+}
+
 /* Bytes of the character there that stand as they are; 0: its first is a control, no UTF-8, or
  * would be taken for an escape. */
 static size_t plain_bytes(const char *text, size_t n)
@@ -36,7 +44,7 @@ static size_t plain_bytes(const char *text, size_t n)
     const unsigned char *b = (const unsigned char *) text;
     if (bytes == 1 && (b[0] < ' ' || b[0] == 0x7f || byte_escaped(text, n) >= 0))
         return 0;
-    return bytes == 2 && b[0] == 0xc2 && b[1] < 0xa0 ? 0 : bytes;
+    return (bytes == 2 && b[0] == 0xc2 && b[1] < 0xa0) || (bytes == 3 && turns_text(b)) ? 0 : bytes;
 }
 
 /* Controls, what is no UTF-8, and a backslash in front of xNN become \xNN, so different bytes give
