@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#define MULTIPLE_MAX 4096
 #define LEAST_MAX 65536
 
 struct sought {
@@ -55,7 +54,7 @@ bool dim_lengths_assert(struct dims *ds, const struct dim *symbol, int64_t all, 
     ret[0] = 0;
     if (dims_assume(ds, s.more, &unused) != RILL_OK)
         return false;
-    for (int64_t k = 1; k <= all && k <= MULTIPLE_MAX; k++) {
+    for (int64_t k = 1; k <= all && k <= DIM_MULTIPLE_MAX; k++) {
         if (all % k)
             continue;
         const bool plain = k > 1 && holds_from(&s, k, 0);

@@ -8,6 +8,8 @@
 /* Whether it holds where the symbol is `length`, an expression of another symbol. */
 typedef bool dim_holds(void *ctx, const struct dim *length);
 
+#define DIM_MULTIPLE_MAX (1 << 20) /* of those that are looked at */
+
 /* Looks for lengths under which it holds: a multiple of one of the divisors of `all`, from a least
  * length on if need be; writes them as `--assert ".."`, each with a space in front. False: none are
  * seen, and ret is "". */

@@ -204,9 +204,15 @@ static void fitting_print(struct infer *c, const struct fact *x, const struct di
             fine = fine && !__builtin_mul_overflow(all, dim_value(shape[i]), &all);
     r.symbol = m == 1 ? symbols[0] : NULL;
     const char *name = r.symbol ? dim_name(r.symbol) : "S";
-    if (r.symbol && r.hole >= 0 && fine &&
+    const bool sought = r.symbol && r.hole >= 0 && fine;
+    if (sought &&
         dim_lengths_assert(c->dims, r.symbol, all, reshape_fits, &r, asserts, sizeof asserts))
         snprintf(ret, cap, "; it would with%s", asserts);
+    else if (sought && all > 1 && all <= DIM_MULTIPLE_MAX)
+        snprintf(ret, cap,
+                 "; no multiple of %.40s that is asserted would make it fit: pad it, or cut it, to "
+                 "whole blocks",
+                 name);
     else
         snprintf(ret, cap,
                  "; where a symbol is a multiple of something, say so, as in "

@@ -286,6 +286,23 @@ static void words_test(void)
     oracle_close(&o);
 }
 
+static void padded_blocks(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    const uint32_t x = gb_pad(b, gb_input(b, "x", 3, 1, GB_TIME, 2), 3, 1, "constant", 1, 0);
+    gb_output(b, GB(b, "Reshape", "", x, gb_ints(b, 1, -1, 4)));
+}
+
+/* Lengths that no multiple makes whole blocks: none is proposed. */
+static void blocks_refused_test(void)
+{
+    struct oracle o;
+    const bool made = oracle_open(&o, padded_blocks, NULL, NULL) == LAW_HOLDS;
+    oracle_check(!made && strstr(o.err.text, "no multiple of S that is asserted would make it fit"),
+                 "blocks: %s", o.err.text);
+    oracle_close(&o);
+}
+
 /* A stream goes on behind the table, a whole run does not: the length is told. */
 static void ends_test(void)
 {
@@ -309,6 +326,7 @@ int main(void)
     refused_test();
     logs_test();
     rows_test();
+    blocks_refused_test();
     words_test();
     ends_test();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
