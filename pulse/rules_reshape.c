@@ -86,9 +86,8 @@ static rill_status padded_merge(struct pulser *p, const struct node *n, const st
                                 struct padded *q)
 {
     const int64_t whole = q->before / r->den * r->den;
-    const bool copies = q->mode == PULSE_PAD_EDGE || q->mode == PULSE_PAD_REFLECT;
     q->is = whole && padded_heads_whole(p, q) &&
-        (copies ? !p->outer && whole <= PADDED_GIVEN_MAX : whole <= MERGED_MAX);
+        (padded_by_copies(q) ? !p->outer && whole <= PADDED_GIVEN_MAX : whole <= MERGED_MAX);
     if (q->is)
         TRY(padded_given(p, n, p->sf[n->in[0]].length, whole, q));
     q->direct = 0;

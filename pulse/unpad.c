@@ -27,12 +27,13 @@ rill_status padded_given(struct pulser *p, const struct node *n, const struct di
                          int64_t before, struct padded *q)
 {
     const int axis = q->inner.sf.axis;
-    struct flow_pad rest = { .mode = q->mode,
-                             .before = q->before - before,
-                             .after = q->after,
-                             .fill = q->fill,
-                             .head = WIRE_NONE,
-                             .tail = q->tail };
+    struct padded rest = { .inner = q->inner,
+                           .mode = q->mode,
+                           .before = q->before - before,
+                           .after = q->after,
+                           .fill = q->fill,
+                           .head = WIRE_NONE,
+                           .tail = q->tail };
     uint32_t head = q->head;
     if (padded_by_copies(q)) {
         TRY(copies_head(p, n, q, before, &head));
@@ -44,8 +45,9 @@ rill_status padded_given(struct pulser *p, const struct node *n, const struct di
             TRY(pulser_slice(p, n->name, head, axis, before, q->before, &rest.head));
         if (rest.before)
             TRY(pulser_slice(p, n->name, head, axis, 0, before, &head));
+        rest.inputs = rest.before ? q->inputs : 0;
     }
-    TRY(flow_pad(p, n, &q->inner, &rest));
+    TRY(padded_put(p, n, &rest, &q->inner));
     q->inner.sf.length = dim_add_int(p->dst->dims, length, -before);
     q->mode = PULSE_PAD_VALUES;
     q->fill = NULL;

@@ -464,6 +464,29 @@ static void padded_nowhere(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Conv", "", gb_pad(b, x, 3, 2, ctx, 0, 0), gb_weights(b, 3, 2, 2, 5)));
 }
 
+/* A sequence of which the first frames are copies of copies, and the same so much later: of the
+ * latter more frames are in front than of their difference. ctx: the inner pad's mode. */
+static void copies_shifted(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_pad(b, gb_input(b, "x", 3, 1, 2, GB_TIME), 3, 2, ctx, 4, 1), y;
+    x = gb_pad(b, x, 3, 2, "edge", 2, 0);
+    y = GB(b, "Sub", "", gb_slice(b, x, 2, 4, INT64_MAX, 1), gb_slice(b, x, 2, 0, -4, 1));
+    gb_output(b, GB(b, "Conv", "", y, gb_weights(b, 3, 2, 2, 3)));
+}
+
+static void test_copies_shifted(void)
+{
+    static const char *const modes[] = { "edge", "reflect", "constant" };
+    static const int64_t lengths[] = { 5, 6, 9, 30, -1 }, pulses[] = { 1, 2, 3, 5, 8, -1 };
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        struct oracle o = { .seed = 1 };
+        oracle_check(oracle_open(&o, copies_shifted, modes[i], NULL) == LAW_HOLDS, "%s",
+                     o.err.text);
+        oracle_check(oracle_laws(&o, modes[i], pulses, lengths) > 0, "no whole run");
+        oracle_close(&o);
+    }
+}
+
 /* Frames that become one of several, behind a Pad of as many or more; ctx: its mode. Windows over
  * them. */
 static void blocks_of_padded(struct gb *b, const void *ctx)
@@ -561,6 +584,7 @@ int main(void)
     test_transposed();
     test_around();
     test_cropped();
+    test_copies_shifted();
     test_short();
     test_behind();
     test_nets(first ? (uint32_t) atoi(first) : 1, nets ? (uint32_t) atoi(nets) : 150);
