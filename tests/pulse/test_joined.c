@@ -4,6 +4,7 @@
  * make it. */
 #include "engine/rewrite/declutter/declutter.h"
 #include "engine/rewrite/declutter/passes.h"
+#include "pulse/running.h"
 #include "tests/pulse/oracle.h"
 
 #include <math.h>
@@ -424,6 +425,49 @@ static void test_tokens(void)
     }
 }
 
+/* ---- scores that a Trilu cuts ---- */
+
+struct triangle {
+    int64_t low, high; /* diagonals: key i + high is the last, i + low the first; low 1: none */
+    bool mean;
+};
+
+static void cut_scores(struct gb *b, const void *ctx)
+{
+    const struct triangle *t = ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH),
+                   q = GB(b, "Sigmoid", "", GB(b, "MatMul", "", x, gb_weights(b, 2, WIDTH, WIDTH)));
+    uint32_t s = GB(b, "MatMul", "", q, gb_transpose(b, GB(b, "Sigmoid", "", x), "0,2,1"));
+    s = GB(b, "Trilu", "upper=0", s, gb_int(b, t->high));
+    if (t->low <= 0)
+        s = GB(b, "Trilu", "upper=1", s, gb_int(b, t->low));
+    if (t->mean)
+        s = GB(b, "Div", "", s, GB(b, "ReduceSum", "", s, gb_ints(b, -1)));
+    gb_output(b, GB(b, "MatMul", "", s, x));
+}
+
+static void test_cut_scores(void)
+{
+    static const struct triangle list[] = {
+        { -3, 0, true }, { -2, 1, true }, { 1, 0, false }, { -4, -1, false }
+    };
+    static const struct pass chosen[] = {
+        { "triangles", true, graph_with_triangles_chosen },
+        { "running-sums", false, graph_with_running_sums },
+    };
+    static const int64_t pulses[] = { 1, 2, 5, -1 }, lengths[] = { 0, 1, 2, 5, 30, -1 };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        struct oracle o;
+        bool opens = oracle_open(&o, cut_scores, &list[i], NULL) == LAW_HOLDS;
+        struct graph *g = opens ? &o.model->decluttered.g : NULL;
+        opens = opens && passes_run(chosen, 2, g, g, NULL, &o.err) == RILL_OK;
+        o.tolerance = list[i].low > 0 ? 1e-5f : 0; /* sums so far */
+        oracle_check(opens && oracle_laws(&o, "cut scores", pulses, lengths) > 0,
+                     "scores from %d to %d: %s", (int) list[i].low, (int) list[i].high, o.err.text);
+        oracle_close(&o);
+    }
+}
+
 /* ---- keys that are means of segments ---- */
 
 /* Query i sees the means of segments from `far` before its own to `near` before it. */
@@ -642,6 +686,7 @@ int main(void)
     test_amid_copies();
     test_padded();
     test_tokens();
+    test_cut_scores();
     test_segments();
     test_late_bias();
     test_queries_alone();

@@ -11,6 +11,7 @@ static const struct pass declutter_passes[] = {
     { "frames-put", true, graph_with_frames_put },
     { "last-frames", true, graph_with_last_frames_padded },
     { "softmax-of-logs", false, graph_with_softmax_of_logs },
+    { "triangles", true, graph_with_triangles_chosen },
     { "resizes", false, graph_with_resizes_recognised },
     { "nearest", false, graph_with_nearest_recognised },
     { "rows-apart", false, graph_with_rows_apart },

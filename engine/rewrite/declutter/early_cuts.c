@@ -347,29 +347,11 @@ static rill_status slice_rewrite(struct edit *e, uint32_t i, const bool *data, r
     return RILL_OK;
 }
 
-/* Sizes of what is data are none. */
-static bool *data_find(const struct graph *g)
-{
-    bool *data = arena_array(g->arena, bool, g->n_wires + 1);
-    for (uint32_t w = 0; data && w < g->n_wires; w++)
-        data[w] = g->wires[w].node == WIRE_NONE && !g->wires[w].fact.value;
-    for (uint32_t i = 0; data && i < g->n_nodes; i++) {
-        const struct node *n = &g->nodes[i];
-        bool is = n->n_body > 0;
-        for (unsigned k = 0; k < n->n_in && !node_is(n, OP_SHAPE); k++)
-            is |= n->in[k] != WIRE_NONE && data[n->in[k]];
-        for (unsigned k = 0; k < n->n_out; k++)
-            if (n->out[k] != WIRE_NONE)
-                data[n->out[k]] = is;
-    }
-    return data;
-}
-
 rill_status graph_with_early_cuts(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
     struct edit e;
     TRY(edit_begin(&e, ret, g, reterr));
-    const bool *data = data_find(e.g);
+    const bool *data = match_data(e.g);
     if (!data)
         return err_set(reterr, RILL_NOMEM, "out of memory");
     for (uint32_t i = e.n_nodes; i-- > 0;) /* the last of several in a row cuts for all */

@@ -70,3 +70,20 @@ bool match_ints(const struct graph *g, uint32_t wire, int64_t *ret, unsigned cap
     *ret_n = (unsigned) n;
     return true;
 }
+
+bool *match_data(const struct graph *g)
+{
+    bool *data = arena_array(g->arena, bool, g->n_wires + 1);
+    for (uint32_t w = 0; data && w < g->n_wires; w++)
+        data[w] = g->wires[w].node == WIRE_NONE && !g->wires[w].fact.value;
+    for (uint32_t i = 0; data && i < g->n_nodes; i++) {
+        const struct node *n = &g->nodes[i];
+        bool is = n->n_body > 0;
+        for (unsigned k = 0; k < n->n_in && !node_is(n, OP_SHAPE); k++)
+            is |= n->in[k] != WIRE_NONE && data[n->in[k]];
+        for (unsigned k = 0; k < n->n_out; k++)
+            if (n->out[k] != WIRE_NONE)
+                data[n->out[k]] = is;
+    }
+    return data;
+}

@@ -20,6 +20,10 @@ const struct dim *match_size(const struct graph *g, uint32_t wire);
 /* A constant list of integers, in *ret_n. */
 bool match_ints(const struct graph *g, uint32_t wire, int64_t *ret, unsigned cap, unsigned *ret_n);
 
+/* Of each wire, whether it depends on more than sizes and constants. Sizes of what is data are
+ * none. Lives in g's arena; NULL: no memory. */
+bool *match_data(const struct graph *g);
+
 /* Input k (0 or 1) of a node of two inputs, and the other one. */
 static inline uint32_t match_other(const struct node *n, int k)
 {

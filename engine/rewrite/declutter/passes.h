@@ -20,6 +20,10 @@ rill_status graph_with_softplus_in_parts(struct graph *ret, const struct graph *
 rill_status graph_with_softmax_of_logs(struct graph *ret, const struct graph *g,
                                        rill_error *reterr);
 
+/* A Trilu of scores becomes a Where by a Trilu of ones. */
+rill_status graph_with_triangles_chosen(struct graph *ret, const struct graph *g,
+                                        rill_error *reterr);
+
 /* Nodes that give their input back go, a Slice of everything among them, and so do those that
  * flatten a tensor to rows for an op over its last axis, and a Where for infinite elements of what
  * has none. A GatherND of one coordinate becomes a Gather. */
