@@ -551,69 +551,6 @@ static void test_open_pads(bool beside)
     build_drop(&b);
 }
 
-/* Pads along an axis of open size, one around the other, are one where one does the same. */
-static void test_pads_joined(void)
-{
-    static const struct {
-        const char *mode[2];
-        int64_t inner[2], outer[2];
-        float value[2];
-        uint32_t nodes;
-    } rows[] = {
-        { { "edge", "edge" }, { 2, 1 }, { 1, 2 }, { 0 }, 1 },
-        { { "reflect", "reflect" }, { 3, 0 }, { 0, 2 }, { 0 }, 1 },
-        { { "reflect", "reflect" }, { 0, 2 }, { 2, 0 }, { 0 }, 1 },
-        { { "reflect", "reflect" }, { 2, 0 }, { 0, 3 }, { 0 }, 2 },
-        { { "reflect", "reflect" }, { 2, 0 }, { 1, 0 }, { 0 }, 2 },
-        { { "constant", "constant" }, { 2, 1 }, { 1, 2 }, { .5f, .5f }, 1 },
-        { { "constant", "constant" }, { 2, 1 }, { 1, 2 }, { .5f, 1 }, 2 },
-        { { "edge", "reflect" }, { 2, 0 }, { 0, 2 }, { 0 }, 2 },
-        { { "edge", "edge" }, { 0, 0 }, { -2, 1 }, { 0 }, 2 },
-        { { "edge", "edge" }, { 2, 0 }, { -1, 1 }, { 0 }, 3 },
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct build b;
-        struct graph made;
-        build_init(&b);
-        struct fact f = { .type = DTYPE_F32, .rank = 2 };
-        f.shape[0] = dim_int(b.dims, 2);
-        f.shape[1] = dim_symbol(b.dims, "T");
-        uint32_t x = graph_add_input(&b.g, "x", &f);
-        for (int k = 0; k < 2; k++) {
-            const int64_t *at = k ? rows[i].outer : rows[i].inner;
-            const struct attr mode = ONE_TEXT("mode", rows[i].mode[k]);
-            uint32_t in[] = { x, build_i64s(&b, 4, (int64_t[]) { 0, at[0], 0, at[1] }),
-                              build_number(&b, DTYPE_F32, rows[i].value[k]) };
-            x = build_node(&b, "Pad", &mode, 1, in, 3);
-        }
-        graph_add_output(&b.g, x);
-        check(graph_declutter(&made, &b.g, NULL, &b.err) == RILL_OK, b.err.text, (uint32_t) i);
-        check(made.n_nodes == rows[i].nodes, "pads around pads", (uint32_t) i);
-        check(made.wires[made.outputs[0]].fact.shape[1] == b.g.wires[x].fact.shape[1],
-              "as long as it was", (uint32_t) i);
-        build_drop(&b);
-    }
-}
-
-/* Not where they put numbers that differ, however little. */
-static void test_pads_of_large_numbers(void)
-{
-    struct build b;
-    struct graph made;
-    build_init(&b);
-    struct fact f = { .type = DTYPE_I64, .rank = 1, .shape = { dim_symbol(b.dims, "T") } };
-    uint32_t x = graph_add_input(&b.g, "x", &f);
-    for (int64_t k = 0; k < 2; k++) {
-        uint32_t in[] = { x, build_i64s(&b, 2, (int64_t[]) { 1, 0 }),
-                          build_i64s(&b, 1, (int64_t[]) { ((int64_t) 1 << 53) + k }) };
-        x = build_node(&b, "Pad", NULL, 0, in, 3);
-    }
-    graph_add_output(&b.g, x);
-    check(graph_declutter(&made, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);
-    check(made.n_nodes == 2, "pads of numbers that differ by one", made.n_nodes);
-    build_drop(&b);
-}
-
 /* Reversal in place would read what it wrote. */
 static void test_hazard(void)
 {
@@ -726,8 +663,6 @@ int main(void)
     }
     test_open_pads(false);
     test_open_pads(true);
-    test_pads_joined();
-    test_pads_of_large_numbers();
     test_random(count ? (uint32_t) strtoul(count, NULL, 10) : 600);
     return check_done();
 }
