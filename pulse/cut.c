@@ -127,9 +127,11 @@ static bool takes_kept(pulse_rule *rule)
 
 static rill_status kept_pulse(struct pulser *p, const struct node *n)
 {
+    pulse_rule *rule = pulse_rule_find(n->op);
+    if (rule == rule_if && !pulser_kept(p, n->in[0]))
+        return rule(p, n);
     if (!node_streams(p, n))
         return kept_node(p, n);
-    pulse_rule *rule = pulse_rule_find(n->op);
     if (!takes_kept(rule) || node_is_attention(p, n))
         return kept_refuse(p, n);
     if (rule != rule_concat)

@@ -18,6 +18,34 @@ int64_t kept_inputs(const struct flow *f, int64_t last)
     return ((f->sf.delay + last + 1) * f->sf.hop_num + f->sf.hop_den - 1) / f->sf.hop_den;
 }
 
+/* The clock, but that it counts the runs of the branch alone: its first frames are those that come
+ * first while it runs. */
+static rill_status runs_clock_emit(struct pulser *p, const char *name, uint32_t *ret)
+{
+    const struct fact count = { .type = DTYPE_I64,
+                                .rank = 1,
+                                .shape = { dim_int(p->dst->dims, 1) } };
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = 0 };
+    uint32_t runs, next, clock[2];
+    TRY(pulser_state(p, name, &count, 0, 1, &runs));
+    next = clock[0] = runs;
+    TRY(pulser_with_int(p, &(struct node) { .name = name }, OP_ADD, 1, &next));
+    TRY(pulser_clock(p, &clock[1]));
+    TRY(pulser_slice(p, name, clock[1], 0, 1, CLOCK_SIZE, &clock[1]));
+    TRY(pulser_emit_op(p, OP_CONCAT, name, &along, 1, clock, 2, ret));
+    return graph_add_state(p->dst, name, runs, next, NULL) ? RILL_OK : pulser_no_memory(p);
+}
+
+static rill_status clock_of_runs(struct pulser *p, const char *name, uint32_t *ret)
+{
+    if (!p->branch)
+        return pulser_clock(p, ret);
+    if (p->runs_clock == WIRE_NONE)
+        TRY(runs_clock_emit(p, name, &p->runs_clock));
+    *ret = p->runs_clock;
+    return RILL_OK;
+}
+
 rill_status kept_first(struct pulser *p, const struct node *n, const struct flow *f, int64_t first,
                        int64_t frames, uint32_t *ret)
 {
@@ -30,7 +58,7 @@ rill_status kept_first(struct pulser *p, const struct node *n, const struct flow
                                      .axis = f->sf.axis,
                                      .first = first };
     TRY(pulser_length_place(p, f->sf.length, &a->at.length));
-    TRY(pulser_clock(p, &in[2]));
+    TRY(clock_of_runs(p, n->name, &in[2]));
     TRY(pulser_state(p, n->name, &x, f->sf.axis, frames, &in[0]));
     TRY(pulser_emit(p, &op_pulse_first, n->name, a, in, 3, ret, 1));
     return graph_add_state(p->dst, n->name, in[0], *ret, NULL) ? RILL_OK : pulser_no_memory(p);
@@ -58,10 +86,10 @@ rill_status kept_frames(struct pulser *p, const struct node *n, unsigned k, stru
                         int64_t first, int64_t frames)
 {
     uint32_t w = n->out[k];
-    if (p->outer)
+    if (p->outer && !p->branch)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: in a body it takes frames at fixed places of the sequence; "
-                       "taken outside they stream");
+                       "cannot stream: in a body of a loop it takes frames at fixed places of the "
+                       "sequence; taken outside they stream");
     if (frames > FRAMES_KEPT_MAX || first > INT32_MAX)
         return op_fail(p->err, RILL_LIMIT, n, "keeps more than %d frames", FRAMES_KEPT_MAX);
     TRY(flow_resolve(p, n, f));
@@ -73,22 +101,34 @@ rill_status kept_frames(struct pulser *p, const struct node *n, unsigned k, stru
     return RILL_OK;
 }
 
-/* Results of sequences that are shorter than what is kept would be others. */
-rill_status kept_check(const struct pulser *p, const struct node *n)
+static rill_status kept_lacks(const struct pulser *p, const struct node *n, const char *port,
+                              unsigned i, const struct kept *k)
 {
     char name[64], least[24] = "..";
     dim_print(p->symbol, name, sizeof name);
-    for (unsigned i = 0; i < n->n_in; i++) {
-        const struct kept *k = n->in[i] == WIRE_NONE ? NULL : &p->kept[n->in[i]];
-        if (!k || !pulser_kept(p, n->in[i]) || !k->frames)
-            continue;
-        if (k->least)
-            snprintf(least, sizeof least, "%lld", (long long) k->least);
-        return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: input %u is the first %lld frames of a sequence, which "
-                       "may be shorter; assert a least length, as in --assert \"%s >= %s\"",
-                       i, (long long) dim_value(k->frames), name, least);
-    }
+    if (k->least)
+        snprintf(least, sizeof least, "%lld", (long long) k->least);
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: %s %u is the first %lld frames of a sequence, which "
+                   "may be shorter; assert a least length, as in --assert \"%s >= %s\"",
+                   port, i, (long long) dim_value(k->frames), name, least);
+}
+
+/* Results of sequences that are shorter than what is kept would be others. */
+rill_status kept_check(const struct pulser *p, const struct node *n)
+{
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_kept(p, n->in[i]) && p->kept[n->in[i]].frames)
+            return kept_lacks(p, n, "input", i, &p->kept[n->in[i]]);
+    return RILL_OK;
+}
+
+rill_status kept_result(struct pulser *p, const struct node *n, unsigned i, const struct kept *k)
+{
+    struct kept *of = &p->kept[n->out[i]];
+    if (k->inputs && k->frames)
+        return kept_lacks(p, n, "output", i, k);
+    of->inputs = larger(of->inputs, k->inputs);
     return RILL_OK;
 }
 

@@ -404,7 +404,7 @@ rill_status pulser_maps_new(struct pulser *p)
     p->kept = arena_array(p->arena, struct kept, src->n_wires + 1);
     if (!p->map || !p->sf || !p->kept || !p->padded || !p->windows)
         return pulser_no_memory(p);
-    p->clock = p->valid = WIRE_NONE;
+    p->clock = p->runs_clock = p->valid = WIRE_NONE;
     p->histories = NULL;
     p->counted = NULL;
     for (uint32_t w = 0; w < src->n_wires; w++) {

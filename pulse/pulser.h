@@ -50,7 +50,9 @@ struct pulser {
     int64_t lead_in;      /* units of the symbol that the first run has in front of the stream */
     int64_t multiple;     /* set when the pulse does not fit: what it must be a multiple of */
     struct pulser *outer; /* of a body: the pulser of the graph around it */
+    bool branch;          /* of a body: an If's that runs once a run, or not at all */
     uint32_t clock;       /* dst wire, WIRE_NONE until a rule needs it */
+    uint32_t runs_clock;  /* the same, of a branch's own runs */
     const struct dim *lengths[LENGTHS_MAX]; /* of the outermost pulser only */
     uint32_t n_lengths;
     struct wire_history *histories; /* those that were made, to serve again */
@@ -200,6 +202,8 @@ rill_status kept_frames(struct pulser *p, const struct node *n, unsigned k, stru
                         int64_t first, int64_t frames);
 /* Refuses n where sequences may be shorter than what it keeps. */
 rill_status kept_check(const struct pulser *p, const struct node *n);
+/* Output i of n, a body of which makes it of what is kept. */
+rill_status kept_result(struct pulser *p, const struct node *n, unsigned i, const struct kept *k);
 /* The node as it is, of kept frames and constants. */
 rill_status kept_node(struct pulser *p, const struct node *n);
 rill_status kept_refuse(const struct pulser *p, const struct node *n);

@@ -35,6 +35,7 @@ static rill_status capture_add(struct pulser *p, const struct cond *c, struct br
     f.value = NULL;
     if (sf)
         b->in.sf[w] = *sf;
+    b->in.kept[w] = p->kept[outer];
     b->in.map[w] = graph_add_input(b->dst, b->in.src->wires[w].name, &f);
     return b->in.map[w] == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
 }
@@ -49,6 +50,7 @@ static rill_status branch_pulse(struct pulser *p, struct cond *c, int k)
     if (!b->dst || !b->out || !b->streams)
         return pulser_no_memory(p);
     TRY(pulser_body_new(&b->in, p, src, b->dst));
+    b->in.branch = !p->outer || p->branch;
     for (unsigned i = 0; i < c->n_captures; i++)
         TRY(capture_add(p, c, b, i));
     rill_status s = p->outer ? b->in.walk(&b->in) : b->in.walk_branch(&b->in);
@@ -191,6 +193,10 @@ static rill_status results_bind(struct pulser *p, const struct cond *c, uint32_t
         p->map[c->n->out[i]] = out[i];
         if (b->streams[i])
             TRY(pulser_bind(p, c->n, i, out[i], &b->out[i].sf));
+        for (int k = 0; k < 2 && !b->streams[i]; k++) {
+            const struct pulser *of = &c->branch[k].in;
+            TRY(kept_result(p, c->n, i, &of->kept[of->src->outputs[i]]));
+        }
     }
     return RILL_OK;
 }
