@@ -4,6 +4,7 @@
 #include "pulse/ints.h"
 #include "pulse/lengths.h"
 #include "pulse/pulser.h"
+#include "pulse/remainders.h"
 
 #include <string.h>
 
@@ -482,14 +483,15 @@ static rill_status lengths_refuse(const struct pulser *p, const struct node *n, 
                        "%s = %lld on: --assert \"%s >= %lld\" leaves shorter ones out",
                        x, y, dim_name(p->symbol), (long long) from, dim_name(p->symbol),
                        (long long) from);
-    const int64_t of = lengths_even_of(p, a, b);
-    const char *t = dim_name(p->symbol);
-    if (of)
+    char text[160];
+    struct remainder r;
+    if (remainder_of_same(p, a, b, &r)) {
+        remainder_print(p, r, text, sizeof text);
         return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: its inputs have %s and %s frames, which are as many where "
-                       "%s is a multiple of %lld: --assert \"%s == %lld*(%s/%lld)\" leaves other "
-                       "lengths out",
-                       x, y, t, (long long) of, t, (long long) of, t, (long long) of);
+                       "cannot stream: its inputs have %s and %s frames, which are not as many for "
+                       "every length: --assert \"%s\" leaves out those for which they are not",
+                       x, y, text);
+    }
     return op_fail(p->err, RILL_UNSUPPORTED, n,
                    "cannot stream: its inputs have %s and %s frames, which fit each other for "
                    "single lengths only; slice or pad them to the same number",

@@ -58,25 +58,6 @@ int64_t lengths_even_from(const struct pulser *p, const struct dim *a, const str
     return from + l.period < l.end || from == 0 ? from : 0;
 }
 
-#define MULTIPLE_MAX 64
-
-int64_t lengths_even_of(const struct pulser *p, const struct dim *a, const struct dim *b)
-{
-    const struct dim *both[2] = { a, b };
-    struct lengths l;
-    int64_t x, y;
-    if (!lengths_decide(p, both, 2, 0, true, &l) || l.rise[0] != l.rise[1])
-        return 0;
-    for (int64_t of = 2; of <= MULTIPLE_MAX; of++) {
-        bool same = l.period % of == 0;
-        for (int64_t at = 0; same && at < l.end + of; at += of)
-            same = dim_eval(a, p->symbol, at, &x) && dim_eval(b, p->symbol, at, &y) && x == y;
-        if (same)
-            return of;
-    }
-    return 0;
-}
-
 bool lengths_negative(const struct pulser *p, const struct dim *d)
 {
     struct lengths l;

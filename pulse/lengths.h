@@ -13,6 +13,11 @@ struct lengths {
     int64_t end, period, rise[SIZES_MAX]; /* what each size grows by every period */
 };
 
+/* Lengths that are `rest` more than a multiple of `of`. */
+struct remainder {
+    int64_t of, rest;
+};
+
 /* Of sizes d[0..n), compared with each other and with numbers up to `margin`: whatever holds for
  * the lengths 0..end - 1 that dims_allow allows, or for all of them where `any`, holds for every
  * such length. False: not known. */
@@ -27,9 +32,6 @@ bool lengths_range(const struct pulser *p, const struct dim *d, int64_t *ret_lea
 /* The least length above 0 from which on a and b are the same; with b NULL, from which on a grows
  * evenly. 0: none is known. */
 int64_t lengths_even_from(const struct pulser *p, const struct dim *a, const struct dim *b);
-
-/* The least number from 2 on at whose multiples a and b are the same; 0: none is known. */
-int64_t lengths_even_of(const struct pulser *p, const struct dim *a, const struct dim *b);
 
 /* Whether it is less than 0 for a length that is allowed, or that is not known. */
 bool lengths_negative(const struct pulser *p, const struct dim *d);

@@ -2,9 +2,10 @@
 /* Resize: other axes as they are. Along time each frame is repeated, or the frames of a period lie
  * at the same places among those of the input in every period. */
 #include "engine/ops/clock.h"
-#include "engine/ops/resize.h"
 #include "pulse/ints.h"
 #include "pulse/lengths.h"
+#include "pulse/remainders.h"
+#include "pulse/resized.h"
 #include "pulse/rules.h"
 
 #include <stdio.h>
@@ -122,144 +123,6 @@ static rill_status resize_emit(struct pulser *p, const struct node *n, struct fl
 }
 
 /* ---- frames between those of the input ---- */
-
-/* Output frame m*up + r reads the frames of the input from m*down + low on; of one phase r after
- * the other. */
-struct stretch {
-    int64_t up, down;
-    int64_t front;  /* frames in front of the first that are read */
-    int64_t past;   /* frames behind the last that are read */
-    int64_t beyond; /* and by how many all that a frame reads lie behind it */
-    int64_t delay, history;
-    int64_t least;            /* the delay by which what pads the sequence is known */
-    bool single;              /* where the output has one frame that is the first of the input */
-    const struct dim *length; /* of the output */
-};
-
-struct reach {
-    int64_t low, high;
-};
-
-static struct reach reach_of(const struct resize_map *m, int64_t i)
-{
-    struct resize_taps t;
-    struct reach r = { INT64_MAX, INT64_MIN };
-    resize_taps_of(m, i, &t);
-    for (int k = 0; k < t.n; k++) {
-        if (t.weight[k] == 0)
-            continue;
-        r.low = t.at[k] < r.low ? t.at[k] : r.low;
-        r.high = larger(r.high, t.at[k]);
-    }
-    return r;
-}
-
-static bool taps_same(const struct resize_map *a, const struct resize_map *b, int64_t i)
-{
-    struct resize_taps x, y;
-    int64_t last = a->in - 1;
-    resize_taps_of(a, i, &x);
-    resize_taps_of(b, i, &y);
-    for (int k = 0; k < x.n; k++) {
-        int64_t v = x.at[k] < 0 ? 0
-            : x.at[k] > last    ? last
-                                : x.at[k],
-                w = y.at[k] < 0 ? 0
-            : y.at[k] > last    ? last
-                                : y.at[k];
-        if (v != w || x.weight[k] != y.weight[k])
-            return false;
-    }
-    return true;
-}
-
-/* pytorch_half_pixel lays the only frame of an output on the first of the input. */
-static bool single_first(const struct resize_map *m)
-{
-    struct resize_taps t;
-    if (m->attr->coord != COORD_PYTORCH || m->out != 1)
-        return false;
-    resize_taps_of(m, 0, &t);
-    for (int k = 0; k < t.n; k++)
-        if (t.weight[k] != (t.at[k] == 0 ? 1 : 0))
-            return false;
-    return true;
-}
-
-/* The first lengths, then as many further apart, and a few far on. */
-#define LENGTHS_NEAR 128
-#define LENGTHS_TRIED 384
-#define LENGTHS_FAR 4
-#define PLACES_TRIED ((int64_t) 1 << 17)
-
-struct resized {
-    const struct node *n;
-    const struct dim *from, *to;
-    double scale; /* of the file; 0: sizes are given */
-    int64_t hop;  /* frames of the symbol for one of the input, at least 1 */
-};
-
-/* Whether the sequence of that length of the stream becomes what a stream makes of it, and what it
- * reads past its end. */
-static bool length_same(const struct pulser *p, const struct resized *z, int64_t at,
-                        struct stretch *s)
-{
-    const struct resize_map periodic = {
-        .attr = resize_attr_of(z->n), .out = -1, .num = s->up, .den = s->down
-    };
-    struct resize_map whole = { .attr = periodic.attr };
-    if (!dim_eval(z->from, p->symbol, at, &whole.in) || !dim_eval(z->to, p->symbol, at, &whole.out))
-        return true;
-    if (whole.in < 1 || whole.out < 1)
-        return true;
-    resize_map_scale(&whole, z->scale, z->scale > 0);
-    for (int64_t i = 0; i < whole.out && i < PLACES_TRIED; i++)
-        if (!taps_same(&whole, &periodic, i)) {
-            s->single |= single_first(&whole);
-            return single_first(&whole);
-        }
-    struct reach last = reach_of(&periodic, whole.out - 1);
-    s->past = larger(s->past, last.high - (whole.in - 1));
-    s->beyond = larger(s->beyond, last.low - (whole.in - 1));
-    return true;
-}
-
-static int64_t length_tried(const struct resized *z, int64_t i)
-{
-    if (i < LENGTHS_NEAR)
-        return i;
-    if (i < LENGTHS_TRIED)
-        return LENGTHS_NEAR + (i - LENGTHS_NEAR) * z->hop + i % z->hop;
-    return (20011 + i) * z->hop;
-}
-
-/* A size that is another at single lengths: no other length tells of it. */
-static bool singles_out(const struct dim *d)
-{
-    const struct dim_parts x = dim_parts(d);
-    if (x.form == DIM_FORM_EQUAL || x.form == DIM_FORM_AT_LEAST || x.form == DIM_FORM_OTHER)
-        return true;
-    for (unsigned i = 0; i < x.n; i++)
-        if (singles_out(x.arg[i]))
-            return true;
-    return false;
-}
-
-/* For lengths that are multiples of `of` and that the assertions allow. */
-static bool lengths_same(const struct pulser *p, const struct resized *z, int64_t of,
-                         struct stretch *s)
-{
-    s->past = s->beyond = 0;
-    s->single = false;
-    if (singles_out(z->from) || singles_out(z->to))
-        return false;
-    for (int64_t i = 0; i < LENGTHS_TRIED + LENGTHS_FAR; i++) {
-        int64_t at = length_tried(z, i) * of;
-        if (dims_allow(p->dst->dims, p->symbol, at) && !length_same(p, z, at, s))
-            return false;
-    }
-    return true;
-}
 
 static int64_t frames_down(int64_t a, int64_t b)
 {
@@ -558,32 +421,11 @@ static rill_status stretch_rule(struct pulser *p, const struct node *n, struct f
 
 #define WAYS "nearest, linear and cubic by half_pixel, pytorch_half_pixel or asymmetric stream"
 
-/* The multiple of which lengths stream, as something to assert; empty where none was found. */
-static void lengths_way(const struct pulser *p, const struct resized *z, struct stretch *s,
-                        char *ret, size_t cap)
-{
-    char name[64];
-    dim_print(p->symbol, name, sizeof name);
-    *ret = '\0';
-    for (int64_t of = 2; of <= 2 * larger(s->up, s->down) && of <= 16 && !*ret; of++)
-        if (lengths_same(p, z, of, s))
-            snprintf(ret, cap, "; --assert \"%s == %lld*(%s/%lld)\" streams", name, (long long) of,
-                     name, (long long) of);
-}
-
-static rill_status resize_refuse(const struct pulser *p, const struct resized *z, int axis,
-                                 struct stretch *s)
-{
-    char a[96], b[96], way[200];
-    dim_print(z->from, a, sizeof a);
-    dim_print(z->to, b, sizeof b);
-    lengths_way(p, z, s, way, sizeof way);
-    return op_fail(p->err, RILL_UNSUPPORTED, z->n,
-                   "cannot stream: it makes %s frames of %s on axis %d, the time axis, and where "
-                   "they lie among those (%s, %s) depends on the length%s",
-                   b, a, axis, attr_choice(z->n, "mode"),
-                   attr_choice(z->n, "coordinate_transformation_mode"), way);
-}
+struct resize_words {
+    const struct pulser *p;
+    const struct resized *z;
+    const struct stretch *s;
+};
 
 /* What is refused whatever the lengths are; NULL: nothing. */
 static const char *mode_refused(const struct node *n)
@@ -598,31 +440,44 @@ static const char *mode_refused(const struct node *n)
         : NULL;
 }
 
-/* The ratio in which a wire of that length grows over the other; false: there is none. */
-static bool stretch_of(const struct pulser *p, const struct dim *from, const struct dim *to,
-                       struct stretch *ret)
+static bool own_same(const void *ctx, struct remainder r)
 {
-    enum { RATIO_MAX = 1 << 20 };
-    int64_t a, b, c, d, g;
-    *ret = (struct stretch) { 0 };
-    if (!pulser_growth(p, from, &a, &b) || !pulser_growth(p, to, &c, &d))
-        return false;
-    g = gcd(c * b, d * a);
-    ret->up = c * b / g;
-    ret->down = d * a / g;
-    return ret->up <= RATIO_MAX && ret->down <= RATIO_MAX;
+    const struct resize_words *w = ctx;
+    struct stretch s = *w->s;
+    return resized_same(w->p, w->z, r, &s);
 }
 
-/* The scale of the axis in the file; 0: it has sizes. */
-static double scale_of(const struct pulser *p, const struct node *n, int axis)
+/* What would stream. */
+static void resize_way(const struct resize_words *w, char *ret, size_t cap)
 {
-    const struct tensor *v = has_input(p, n, IN_SCALES) ? node_value(p->src, n, IN_SCALES) : NULL;
-    struct attr_ints axes = resize_attr_of(n)->axes;
-    int rank = pulser_fact(p, n->out[0])->rank;
-    for (int64_t i = 0; v && i < tensor_count(v); i++)
-        if ((axes.n ? axis_normalise(axes.v[i], rank) : (int) i) == axis)
-            return tensor_get_f64(v, v->data, i);
-    return v ? 1 : 0;
+    const struct dim *both[2] = { w->z->from, w->z->to };
+    char text[160];
+    struct remainder r;
+    struct lengths l;
+    *ret = '\0';
+    if (remainder_find(w->p, both, 2, own_same, w, &r)) {
+        remainder_print(w->p, r, text, sizeof text);
+        snprintf(ret, cap, "; --assert \"%s\" streams", text);
+    } else if (lengths_decide(w->p, both, 2, 0, true, &l))
+        snprintf(ret, cap,
+                 ": at no remainder of %.40s are they in one ratio; resize by a scale, and Pad or "
+                 "Slice that to the size",
+                 dim_name(w->p->symbol));
+}
+
+static rill_status resize_refuse(const struct pulser *p, const struct resized *z, int axis,
+                                 const struct stretch *s)
+{
+    const struct resize_words w = { p, z, s };
+    char a[96], b[96], way[240];
+    dim_print(z->from, a, sizeof a);
+    dim_print(z->to, b, sizeof b);
+    resize_way(&w, way, sizeof way);
+    return op_fail(p->err, RILL_UNSUPPORTED, z->n,
+                   "cannot stream: it makes %s frames of %s on axis %d, the time axis, and where "
+                   "they lie among those (%s, %s) depends on the length%s",
+                   b, a, axis, attr_choice(z->n, "mode"),
+                   attr_choice(z->n, "coordinate_transformation_mode"), way);
 }
 
 rill_status rule_resize(struct pulser *p, const struct node *n)
@@ -631,9 +486,7 @@ rill_status rule_resize(struct pulser *p, const struct node *n)
     struct stretch s;
     if (!flow_of(p, n->in[IN_X], &f))
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its sizes depend on data");
-    const struct resized z = { n, pulser_fact(p, n->in[IN_X])->shape[f.sf.axis],
-                               pulser_fact(p, n->out[0])->shape[f.sf.axis],
-                               scale_of(p, n, f.sf.axis), larger(f.sf.hop_num / f.sf.hop_den, 1) };
+    const struct resized z = resized_of(p, n, f.sf.axis, larger(f.sf.hop_num / f.sf.hop_den, 1));
     int64_t times = times_longer(p, z.from, z.to);
     if (times >= 1 && repeats_frames(n, times)) {
         if (resize_attr_of(n)->mode != RESIZE_NEAREST)
@@ -645,7 +498,7 @@ rill_status rule_resize(struct pulser *p, const struct node *n)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: on axis %d, the time axis, it is resized by %s; " WAYS,
                        f.sf.axis, mode_refused(n));
-    if (!stretch_of(p, z.from, z.to, &s) || !lengths_same(p, &z, 1, &s))
+    if (!resized_ratio(p, &z, &s) || !resized_same(p, &z, (struct remainder) { 1, 0 }, &s))
         return resize_refuse(p, &z, f.sf.axis, &s);
     return stretch_rule(p, n, &f, &s);
 }

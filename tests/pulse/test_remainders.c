@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* Decoders that are resized to the lengths of their skips, which lie behind an odd cut: they stream
+ * for lengths of one remainder, which the refusal names for the whole net. */
+#include "tests/pulse/oracle.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { WIDTH = 2, LEVELS_MAX = 3 };
+
+enum front { FRONT_NONE, FRONT_VALID, FRONT_CROP, FRONT_PAD };
+enum down { DOWN_POOL, DOWN_POOL3, DOWN_VALID, DOWN_PADDED };
+enum up { UP_NEAREST, UP_LINEAR, UP_SCALE };
+
+struct unet {
+    enum front front;
+    enum down down;
+    enum up up;
+    int levels;
+    const char *asserted; /* as the refusal names it; NULL: none would do */
+    int64_t of, rest;
+};
+
+static uint32_t front_put(struct gb *b, enum front how, uint32_t x)
+{
+    switch (how) {
+    case FRONT_VALID: return GB(b, "Conv", "", x, gb_weights(b, 3, WIDTH, WIDTH, 3));
+    case FRONT_CROP: return gb_slice(b, x, 2, 1, INT64_MAX, 1);
+    case FRONT_PAD: return gb_pad(b, x, 3, 2, "constant", 1, 0);
+    default: return x;
+    }
+}
+
+static uint32_t down_put(struct gb *b, enum down how, uint32_t x)
+{
+    switch (how) {
+    case DOWN_POOL: return GB(b, "MaxPool", "kernel_shape=2 strides=2", x);
+    case DOWN_POOL3: return GB(b, "AveragePool", "kernel_shape=3 strides=3", x);
+    case DOWN_VALID: return GB(b, "Conv", "strides=2", x, gb_weights(b, 3, WIDTH, WIDTH, 3));
+    default: return GB(b, "Conv", "strides=2 pads=1,1", x, gb_weights(b, 3, WIDTH, WIDTH, 3));
+    }
+}
+
+#define NEAREST "mode=nearest coordinate_transformation_mode=asymmetric nearest_mode=floor"
+#define LINEAR "mode=linear coordinate_transformation_mode=pytorch_half_pixel"
+
+static uint32_t up_put(struct gb *b, enum up how, uint32_t x, uint32_t skip)
+{
+    if (how == UP_SCALE)
+        return GB(b, "Resize", NEAREST, x, WIRE_NONE, gb_floats(b, 3, (float[]) { 1, 1, 2 }));
+    const uint32_t length =
+                       GB(b, "Slice", "", GB(b, "Shape", "", skip), gb_ints(b, 2), gb_ints(b, 3)),
+                   size = GB(b, "Concat", "axis=0", gb_ints(b, 1, WIDTH), length);
+    return GB(b, "Resize", how == UP_LINEAR ? LINEAR : NEAREST, x, WIRE_NONE, WIRE_NONE, size);
+}
+
+static void unet(struct gb *b, const void *ctx)
+{
+    const struct unet *u = ctx;
+    uint32_t skip[LEVELS_MAX], x = front_put(b, u->front, gb_input(b, "x", 3, 1, WIDTH, GB_TIME));
+    for (int i = 0; i < u->levels; i++) {
+        skip[i] = x;
+        x = down_put(b, u->down, x);
+    }
+    for (int i = u->levels; i-- > 0;) {
+        x = up_put(b, u->up, x, skip[i]);
+        x = GB(b, "Concat", "axis=1", GB(b, "Tanh", "", x), skip[i]);
+        x = GB(b, "Conv", "pads=1,1", x, gb_weights(b, 3, WIDTH, 2 * WIDTH, 3));
+    }
+    gb_output(b, x);
+}
+
+#define HALVES "S == 2*(S/2)"
+#define ODD "S == 2*(S/2) + 1"
+
+static const struct unet nets[] = {
+    { FRONT_NONE, DOWN_POOL, UP_NEAREST, 1, HALVES, 2, 0 },
+    { FRONT_NONE, DOWN_POOL, UP_LINEAR, 3, "S == 8*(S/8)", 8, 0 },
+    { FRONT_NONE, DOWN_POOL3, UP_LINEAR, 2, "S == 9*(S/9)", 9, 0 },
+    { FRONT_CROP, DOWN_POOL, UP_NEAREST, 1, ODD, 2, 1 },
+    { FRONT_CROP, DOWN_POOL, UP_LINEAR, 1, ODD, 2, 1 },
+    { FRONT_CROP, DOWN_POOL, UP_LINEAR, 3, "S == 8*(S/8) + 1", 8, 1 },
+    { FRONT_VALID, DOWN_POOL, UP_NEAREST, 2, "S == 4*(S/4) + 2", 4, 2 },
+    { FRONT_VALID, DOWN_POOL3, UP_NEAREST, 2, "S == 9*(S/9) + 2", 9, 2 },
+    { FRONT_VALID, DOWN_PADDED, UP_LINEAR, 3, "S == 8*(S/8) + 2", 8, 2 },
+    { FRONT_PAD, DOWN_POOL, UP_NEAREST, 3, "S == 8*(S/8) + 7", 8, 7 },
+    { FRONT_CROP, DOWN_POOL, UP_SCALE, 1, ODD, 2, 1 },
+    { FRONT_CROP, DOWN_POOL, UP_SCALE, 2, "S == 4*(S/4) + 1", 4, 1 },
+    { FRONT_PAD, DOWN_PADDED, UP_SCALE, 3, "S == 8*(S/8) + 7", 8, 7 },
+    { FRONT_VALID, DOWN_POOL, UP_SCALE, 3, "S == 8*(S/8) + 2", 8, 2 },
+    { FRONT_NONE, DOWN_VALID, UP_NEAREST, 1, NULL, 0, 0 },
+    { FRONT_VALID, DOWN_VALID, UP_LINEAR, 2, NULL, 0, 0 },
+};
+
+/* The least lengths of the remainder, and some more. */
+static void lengths_put(const struct unet *u, int64_t *ret, int n)
+{
+    int m = 0;
+    for (int64_t k = 0; m < n - 1; k++) {
+        const int64_t at = u->of * (k < n - 3 ? k : 3 * k) + u->rest;
+        if (at > 0)
+            ret[m++] = at;
+    }
+    ret[m] = -1;
+}
+
+static void net_test(const struct unet *u, int i)
+{
+    char name[40], named[64];
+    struct oracle o = { .seed = 1 };
+    enum verdict v = oracle_open(&o, unet, u, NULL);
+    const int64_t pulse = u->of ? u->of : 1;
+    snprintf(name, sizeof name, "net %d", i);
+    snprintf(named, sizeof named, "--assert \"%s\"", u->asserted ? u->asserted : "");
+    v = v == LAW_HOLDS ? oracle_pulse(&o, pulse) : v;
+    oracle_check(v == LAW_REFUSED && strstr(o.err.text, u->up == UP_SCALE ? "" : "(Resize)") &&
+                     strstr(o.err.text, u->asserted ? named : "at no remainder of S"),
+                 "%s: %s", name, o.err.text);
+    oracle_close(&o);
+    if (!u->asserted)
+        return;
+    const int64_t pulses[] = { pulse, 2 * pulse, 5 * pulse, -1 };
+    int64_t lengths[8];
+    lengths_put(u, lengths, 8);
+    oracle_check(oracle_open(&o, unet, u, u->asserted) == LAW_HOLDS, "%s: %s", name, o.err.text);
+    oracle_check(oracle_laws(&o, name, pulses, lengths) >= 4, "%s: too few whole runs", name);
+    oracle_close(&o);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++)
+        net_test(&nets[i], (int) i);
+    return oracle_end();
+}
