@@ -239,14 +239,7 @@ static rill_status plan_make(struct stage *s, struct variant *v, const struct tg
                                         most + OWN_BYTES + 2 * s->late->weights_bytes };
     TRY(dgraph_from_tgraph(&decluttered, typed, NULL, err));
     TRY(graph_settle(&v->settled.g, &decluttered.g, NULL, err));
-    rill_status made = plan_from_sgraph(&v->plan, &v->settled, &opts, err);
-    if (made == RILL_NOMEM)
-        return err_prefix(
-            err, RILL_NOMEM,
-            "out of memory, or past the limit of %zu bytes for a plan where data decides "
-            "sizes",
-            opts.own_bytes_max);
-    TRY(made);
+    TRY(plan_from_sgraph(&v->plan, &v->settled, &opts, err));
     s->late->counts.plans++;
     return v->plan->n_outputs == v->n_outputs
         ? RILL_OK

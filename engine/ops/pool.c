@@ -279,12 +279,11 @@ static const struct line_op {
 /* Taps along an axis that place o sees, of those before `end`. */
 static int64_t taps_of(const struct window3 *g, int a, int64_t o, int64_t least, int64_t end)
 {
-    int64_t n = 0;
-    for (int64_t k = 0; k < g->kernel[a]; k++) {
-        const int64_t i = o * g->stride[a] - g->before[a] + k * g->dilation[a];
-        n += i >= least && i < end;
-    }
-    return n;
+    const int64_t first = o * g->stride[a] - g->before[a], step = g->dilation[a];
+    const int64_t from = first < least ? (least - first + step - 1) / step : 0,
+                  to = first < end ? (end - first + step - 1) / step : 0;
+    const int64_t most = to < g->kernel[a] ? to : g->kernel[a];
+    return most > from ? most - from : 0;
 }
 
 static bool all_see(const struct window3 *g)
@@ -309,8 +308,9 @@ static const struct line_op *line_op_find(const struct prep *c, const struct win
 /* Taps of place o along an axis that count in a mean. */
 static int64_t taps_counted(const struct pool_attr *a, const struct window3 *g, int axis, int64_t o)
 {
-    return a->count_include_pad ? taps_of(g, axis, o, INT64_MIN, g->in[axis] + g->after[axis])
-                                : taps_of(g, axis, o, 0, g->in[axis]);
+    return a->count_include_pad
+        ? taps_of(g, axis, o, -g->before[axis], g->in[axis] + g->after[axis])
+        : taps_of(g, axis, o, 0, g->in[axis]);
 }
 
 /* ---- rows of all channels together ---- */

@@ -42,6 +42,7 @@ struct lower {
     unsigned shares_most;
     uint64_t share_effort, shared_effort; /* of struct plan_opts; of all that was divided */
     const struct graph *top;              /* whose nodes may be divided */
+    size_t bytes_max;                     /* of a block, and so of each tensor in it */
     rill_error *err;
 };
 

@@ -107,6 +107,54 @@ static bool packs_first(const struct scope *f, const struct node *n, uint64_t pa
     return true;
 }
 
+/* ---- limits ---- */
+
+static rill_status tensor_refuse(const struct lower *l, const struct node *n, const char *name,
+                                 size_t bytes)
+{
+    static const char words[] =
+        "'%.80s': a tensor of %zu bytes is over the limit of %zu bytes for one stream";
+    return n ? op_fail(l->err, RILL_LIMIT, n, words, name, bytes, l->bytes_max)
+             : err_set(l->err, RILL_LIMIT, words, name, bytes, l->bytes_max);
+}
+
+/* Those that lie in the block: constants, and views of them, lie outside. */
+static rill_status wires_fit(struct lower *l, const struct scope *f, const uint32_t *wires,
+                             unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        const struct wire *w = wires[i] == WIRE_NONE ? NULL : &f->g->wires[wires[i]];
+        const uint32_t slot = w ? f->slot[wires[i]] : WIRE_NONE;
+        size_t bytes;
+        if (!w || w->fact.value || (slot != WIRE_NONE && l->slots[slot_root(l, slot)].constant))
+            continue;
+        TRY(wire_bytes(l, f->g, wires[i], &bytes));
+        if (bytes > l->bytes_max)
+            return tensor_refuse(l, w->node == WIRE_NONE ? NULL : &f->g->nodes[w->node], w->name,
+                                 bytes);
+    }
+    return RILL_OK;
+}
+
+/* Ops make tables by the sizes of their tensors, which fit the block before any is made; what all
+ * tables take together has a limit of its own. */
+static rill_status node_prepare(struct lower *l, const struct scope *f, struct prep *p)
+{
+    const struct node *n = p->node;
+    TRY(wires_fit(l, f, n->in, n->n_in));
+    TRY(wires_fit(l, f, n->out, n->n_out));
+    if (!n->op->prepare)
+        return RILL_OK;
+    const struct arena *kept = &l->p->arena;
+    rill_status s = n->op->prepare(p);
+    if (s != RILL_NOMEM || !kept->at_limit)
+        return s;
+    return op_fail(l->err, RILL_LIMIT, n,
+                   "its tables, beside %zu bytes that the plan keeps, are over its limit of %zu "
+                   "bytes",
+                   kept->used_bytes, kept->limit_bytes);
+}
+
 static rill_status node_lower(struct lower *l, struct scope *f, const struct node *n,
                               struct steps *list)
 {
@@ -130,8 +178,7 @@ static rill_status node_lower(struct lower *l, struct scope *f, const struct nod
                       .kernel = n->op->name,
                       .packs = &l->p->packs,
                       .err = l->err };
-    if (n->op->prepare)
-        TRY(n->op->prepare(&p));
+    TRY(node_prepare(l, f, &p));
     l->p->kern_uses |= p.kern_uses;
     l->spared_bytes += packs_first(f, n, p.packed) ? p.spared_bytes : 0;
     s->eval = (struct eval) { .node = n,
@@ -386,16 +433,7 @@ static size_t pointers_place(struct plan *p, size_t offset)
     return (offset + MEMPLAN_ALIGN_BYTES - 1) & ~(size_t) (MEMPLAN_ALIGN_BYTES - 1);
 }
 
-static rill_status slot_refuse(const struct lower *l, const struct slot *s, size_t max_bytes)
-{
-    const char *what = s->name ? s->name : "scratch of a step";
-    static const char words[] =
-        "'%.80s': a tensor of %zu bytes is over the limit of %zu bytes for one stream";
-    return s->node ? op_fail(l->err, RILL_LIMIT, s->node, words, what, s->bytes, max_bytes)
-                   : err_set(l->err, RILL_LIMIT, words, what, s->bytes, max_bytes);
-}
-
-static rill_status block_refuse(struct lower *l, size_t max_bytes)
+static rill_status block_refuse(struct lower *l)
 {
     const struct slot *most = NULL;
     for (uint32_t i = 0; i < l->n_slots; i++)
@@ -405,11 +443,11 @@ static rill_status block_refuse(struct lower *l, size_t max_bytes)
     return err_set(l->err, RILL_LIMIT,
                    "one stream needs %zu bytes, over the limit of %zu bytes; its largest tensor is "
                    "'%.80s' of %zu bytes",
-                   l->p->mem_bytes, max_bytes,
+                   l->p->mem_bytes, l->bytes_max,
                    most && most->name ? most->name : "scratch of a step", most ? most->bytes : 0);
 }
 
-static rill_status layout(struct lower *l, size_t max_bytes)
+static rill_status layout(struct lower *l)
 {
     struct plan *p = l->p;
     uint64_t visited;
@@ -425,15 +463,15 @@ static rill_status layout(struct lower *l, size_t max_bytes)
         of[p->n_spans] = i;
         p->spans[p->n_spans++] =
             (struct span) { .bytes = s->bytes, .first = s->first, .last = s->last };
-        if (s->bytes > max_bytes)
-            return slot_refuse(l, s, max_bytes);
+        if (s->bytes > l->bytes_max)
+            return tensor_refuse(l, s->node, s->name ? s->name : "scratch of a step", s->bytes);
     }
     size_t bytes = memplan_place(p->spans, room, p->n_spans, &visited);
     for (uint32_t i = 0; i < p->n_spans; i++)
         l->slots[of[i]].offset = p->state_bytes + p->spans[i].offset;
     p->mem_bytes = pointers_place(p, p->state_bytes + bytes);
-    if (p->mem_bytes > max_bytes)
-        return block_refuse(l, max_bytes);
+    if (p->mem_bytes > l->bytes_max)
+        return block_refuse(l);
     TRY(moving_pointers_collect(l));
     for (uint32_t i = 0; i < l->n_operands; i++)
         operand_resolve(l, l->operands[i]);
@@ -455,7 +493,7 @@ static rill_status constants_list(struct lower *l)
     return RILL_OK;
 }
 
-static rill_status plan_build(struct lower *l, const struct graph *g, size_t max_bytes)
+static rill_status plan_build(struct lower *l, const struct graph *g)
 {
     struct scope f;
     struct steps list = { 0 };
@@ -478,7 +516,7 @@ static rill_status plan_build(struct lower *l, const struct graph *g, size_t max
     all.n = list.n;
     TRY(outputs_end(l, &f, out, &all));
     TRY(states_end(l, &f, &all));
-    TRY(layout(l, max_bytes));
+    TRY(layout(l));
     l->p->steps = all.s;
     l->p->n_steps = all.n;
     l->p->n_inputs = g->n_inputs;
@@ -486,6 +524,30 @@ static rill_status plan_build(struct lower *l, const struct graph *g, size_t max
     TRY(ports_set(l, &f, g->inputs, in, g->n_inputs, &l->p->inputs));
     TRY(ports_set(l, &f, g->outputs, out, g->n_outputs, &l->p->outputs));
     return constants_list(l);
+}
+
+#define OWN_BYTES ((size_t) 64 << 20) /* that a plan keeps of a small graph, and */
+#define OWN_TIMES 8                   /* times its constants as floats: as kernels want them */
+
+static size_t floats_bytes(const struct graph *g)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < g->n_wires; i++)
+        if (g->wires[i].fact.value)
+            bytes += (size_t) tensor_count(g->wires[i].fact.value) * sizeof(float);
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned b = 0; b < g->nodes[i].n_body; b++)
+            bytes += floats_bytes(g->nodes[i].body[b]);
+    return bytes;
+}
+
+/* What a plan may keep: weights, and tables about as large as the tensors that they are for. */
+static size_t own_bytes_max(const struct graph *g, const struct plan_opts *opts, size_t bytes_max)
+{
+    const size_t own = OWN_BYTES + OWN_TIMES * floats_bytes(g);
+    if (opts && opts->own_bytes_max)
+        return opts->own_bytes_max;
+    return bytes_max < SIZE_MAX - own ? bytes_max + own : SIZE_MAX;
 }
 
 /* Weights beyond the caches near a core are read page by page in every run. */
@@ -532,17 +594,18 @@ rill_status plan_from_sgraph(struct plan **ret, const struct sgraph *s,
                        .loop_made = opts ? opts->loop_made : NULL,
                        .crew = opts ? opts->crew : NULL,
                        .share_effort = opts ? opts->share_effort : 0,
+                       .bytes_max =
+                           opts && opts->mem_bytes_max ? opts->mem_bytes_max : MEM_BYTES_MAX,
                        .err = reterr };
     if (l.crew)
         l.shares_most = opts->shares_most && opts->shares_most < crew_threads(l.crew)
             ? opts->shares_most
             : crew_threads(l.crew);
-    p->arena.limit_bytes = opts ? opts->own_bytes_max : 0;
+    p->arena.limit_bytes = own_bytes_max(g, opts, l.bytes_max);
     p->arena.large_pages = !(opts && (opts->packs || opts->shared)) && weights_are_large(g);
     rill_status status = packs_begin(p, opts, reterr);
     if (status == RILL_OK)
-        status =
-            plan_build(&l, g, opts && opts->mem_bytes_max ? opts->mem_bytes_max : MEM_BYTES_MAX);
+        status = plan_build(&l, g);
     arena_drop(&l.work);
     if (p->packs.misfit || (status == RILL_OK && p->packs.ready && p->packs.n != p->packs.n_ready))
         status = err_set(reterr, RILL_MALFORMED,

@@ -88,7 +88,8 @@ struct plan_opts {
      * pointers do not move from iteration to iteration then (check/slow.h). NULL: they do. */
     rill_status (*loop_made)(struct lower *l, const struct scope *f, struct loop_step *step,
                              uint32_t begin);
-    size_t own_bytes_max; /* of the plan itself, without streams; 0: no limit */
+    size_t own_bytes_max; /* of the plan itself, without streams; 0: by mem_bytes_max and the
+                             graph's constants */
     /* Shares the work of large steps, and must outlive the plan; NULL: one thread does all. Blocks
      * are larger by scratch for each share, and nothing else is another. */
     struct crew *crew;

@@ -7,7 +7,11 @@
 
 rill_status lower_no_memory(const struct lower *l)
 {
-    return err_set(l->err, RILL_NOMEM, "out of memory while planning");
+    const struct arena *kept = &l->p->arena;
+    return kept->at_limit
+        ? err_set(l->err, RILL_LIMIT, "over the limit of %zu bytes for what a plan keeps",
+                  kept->limit_bytes)
+        : err_set(l->err, RILL_NOMEM, "out of memory while planning");
 }
 
 rill_status slot_new(struct lower *l, size_t bytes, uint32_t *ret)

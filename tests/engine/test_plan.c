@@ -221,6 +221,56 @@ static void test_kept_state(void)
     build_drop(&b);
 }
 
+/* ---- limits ---- */
+
+/* A row of n, `op` of it; told: what the refusal says. */
+struct large {
+    const char *op;
+    int64_t n;
+    struct attr attr;
+    size_t mem_bytes_max, own_bytes_max;
+    const char *told;
+};
+
+static void large_refused(const struct large *c, uint32_t number)
+{
+    struct build b;
+    struct plan *p = NULL;
+    build_init(&b);
+    struct fact f = {
+        .type = DTYPE_F32,
+        .rank = 3,
+        .shape = { dim_int(b.dims, 1), dim_int(b.dims, 3), dim_int(b.dims, c->n) },
+    };
+    uint32_t x = graph_add_input(&b.g, "x", &f);
+    graph_add_output(&b.g, build_node(&b, c->op, &c->attr, 1, &x, 1));
+    const struct plan_opts opts = {
+        .mem_bytes_max = c->mem_bytes_max,
+        .own_bytes_max = c->own_bytes_max,
+    };
+    rill_status s = plan_from_sgraph(&p, &(struct sgraph) { b.g }, &opts, &b.err);
+    check(s == RILL_LIMIT && strstr(b.err.text, c->told), b.err.text, number);
+    plan_free(p);
+    build_drop(&b);
+}
+
+/* No table is made of the size of what is refused, and all of them together have a limit, too. */
+static void test_limits(void)
+{
+    static const int64_t kernel[] = { 3 };
+    const struct attr window = INTS_OF("kernel_shape", 1, kernel);
+    const struct large cases[] = {
+        { "AveragePool", INT32_MAX, window, 0, 0,
+          "'x': a tensor of 25769803764 bytes is over the limit of 1073741824 bytes" },
+        { "AveragePool", 1 << 18, window, 1 << 21, 1 << 16,
+          "'x': a tensor of 3145728 bytes is over the limit of 2097152 bytes" },
+        { "MaxPool", 1 << 18, window, 1 << 23, 1 << 16, "node 'MaxPool' (MaxPool): its tables, " },
+        { "LpPool", 1 << 18, window, 1 << 23, 1 << 16, "over its limit of 65536 bytes" },
+    };
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        large_refused(&cases[i], i);
+}
+
 /* ---- typing ---- */
 
 /* Known If conditions and constant subexpressions leave nothing but what depends on the input. */
@@ -267,6 +317,7 @@ int main(void)
     test_random();
     test_scan();
     test_kept_state();
+    test_limits();
     test_fold();
     return check_done();
 }
