@@ -4,6 +4,7 @@
 #include "engine/ops/clock.h"
 #include "pulse/counted.h"
 #include "pulse/ints.h"
+#include "pulse/length_mask.h"
 
 #include <stdio.h>
 
@@ -282,6 +283,8 @@ rill_status rule_pointwise(struct pulser *p, const struct node *n)
     uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1);
     struct stream_fact sf;
     unsigned first = 0;
+    if (length_mask_is(p, n))
+        return rule_length_mask(p, n);
     if (!in)
         return pulser_no_memory(p);
     TRY(pulser_align(p, n, in, &sf, &first));

@@ -10,6 +10,7 @@
  *   sections.c          wires with time on two axes
  *   shifts.c            products with tables of distances
  *   kept.c              frames at fixed places of a sequence
+ *   length_mask.c       frame numbers compared with a length
  *   known.c             what is made of constants alone
  *   counted.c           what is made of frame numbers alone, a frame at a time
  *   guard.c             numbers that an op checks, in frames outside the sequence

@@ -276,9 +276,48 @@ static void test_first_changed(void)
     }
 }
 
+/* Frames of every second one, of odd lengths one more, hidden from a half of the length on, one
+ * more or less: by a comparison of their numbers with it, either way round. */
+struct length_mask {
+    const char *op;
+    bool length_first, counted;
+    int more;
+};
+
+static void masked_by_length(struct gb *b, const void *ctx)
+{
+    const struct length_mask *q = ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME);
+    const uint32_t t = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 2));
+    const uint32_t y = GB(b, "Conv", "pads=2,1 strides=2", x, gb_weights(b, 3, 2, 2, 4));
+    const uint32_t n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", y), gb_int(b, 2));
+    const uint32_t ones =
+        GB(b, "Expand", "", gb_int(b, 1), GB(b, "Unsqueeze", "", n, gb_ints(b, 0)));
+    const uint32_t at = q->counted ? GB(b, "CumSum", "", ones, gb_int(b, 0))
+                                   : GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1));
+    const uint32_t length = GB(b, "Add", "", GB(b, "Div", "", t, gb_int(b, 2)), gb_int(b, q->more));
+    const uint32_t mask =
+        q->length_first ? GB(b, q->op, "", length, at) : GB(b, q->op, "", at, length);
+    gb_output(b, GB(b, "Where", "", mask, y, gb_scalar(b, 0.5f)));
+}
+
+static void test_masked_by_length(void)
+{
+    static const char *const ops[] = { "Less", "LessOrEqual", "Greater", "GreaterOrEqual" };
+    static const int64_t pulses[] = { 2, 6, -1 }, lengths[] = { 1, 2, 3, 6, 7, 12, 31, -1 };
+    for (int i = 0; i < 48; i++) {
+        const struct length_mask q = { ops[i % 4], i / 4 % 2, i / 8 % 2, i / 16 - 1 };
+        struct oracle o = { .seed = 1 };
+        oracle_check(oracle_open(&o, masked_by_length, &q, NULL) == LAW_HOLDS, "%s", o.err.text);
+        oracle_laws(&o, q.op, pulses, lengths);
+        oracle_close(&o);
+    }
+}
+
 int main(void)
 {
     test_long_sizes();
+    test_masked_by_length();
     test_even_from();
     test_first_changed();
     static const int pulses[] = { 4000, -1 }, lengths[] = { 6, AT - 1, AT, AT + 2, -1 };
