@@ -135,6 +135,8 @@ static double number_combine(enum op_id op, double a, double b, bool *ok)
     case OP_GREATER_OR_EQUAL: return a >= b;
     case OP_LESS: return a < b;
     case OP_LESS_OR_EQUAL: return a <= b;
+    case OP_MAX: return isnan(a) || isnan(b) ? NAN : fmax(a, b);
+    case OP_MIN: return isnan(a) || isnan(b) ? NAN : fmin(a, b);
     default: *ok = false; return 0;
     }
 }
@@ -659,6 +661,7 @@ static struct position node_position(const struct walk *w, const struct node *n)
     case OP_RESHAPE: return reshaped(w, n);
     case OP_TRANSPOSE: return transposed(w, n);
     case OP_TRILU: return rank >= 2 ? triangle(w, n, rank) : (struct position) { 0 };
+    case OP_IDENTITY:
     case OP_EXPAND: return broadcast(w, n->in[0], rank);
     case OP_TILE: return tiled(w, n, rank);
     case OP_CAST: return cast(w, n);

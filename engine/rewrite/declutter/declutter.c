@@ -12,6 +12,7 @@ static const struct pass declutter_passes[] = {
     { "last-frames", true, graph_with_last_frames_padded },
     { "softmax-of-logs", false, graph_with_softmax_of_logs },
     { "triangles", true, graph_with_triangles_chosen },
+    { "stacks", true, graph_with_stacks_joined },
     { "resizes", false, graph_with_resizes_recognised },
     { "nearest", false, graph_with_nearest_recognised },
     { "rows-apart", false, graph_with_rows_apart },

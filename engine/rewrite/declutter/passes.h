@@ -24,6 +24,10 @@ rill_status graph_with_softmax_of_logs(struct graph *ret, const struct graph *g,
 rill_status graph_with_triangles_chosen(struct graph *ret, const struct graph *g,
                                         rill_error *reterr);
 
+/* Masks that are stacked along an axis of their own and reduced along it, or taken out again, are
+ * joined two by two. */
+rill_status graph_with_stacks_joined(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* Nodes that give their input back go, a Slice of everything among them, and so do those that
  * flatten a tensor to rows for an op over its last axis, and a Where for infinite elements of what
  * has none. A GatherND of one coordinate becomes a Gather. */
