@@ -8,7 +8,6 @@
 #include "engine/late/op.h"
 #include "engine/typing/interp.h"
 #include "lib/model.h"
-#include "models/onnx/reader.h"
 #include "tools/open.h"
 #include "tools/run.h"
 #include "tools/run_daemon.h"
@@ -22,11 +21,12 @@
 struct job {
     const struct command *cmd;
     struct open_opts open;
-    struct opt_list inputs, dumps, dump_ops, op_counts;
-    const char *out, *reference, *only_ops, *pass;
+    struct opt_list inputs, dumps, dump_ops;
+    const char *out, *reference, *pass;
+    struct run_asked asked;
     bool audit, json, not_cumulative, profile, daemon;
     const char *socket;
-    int64_t steps, seed;
+    int64_t steps, seed, memory_mb;
     struct run_tolerance tolerance;
     rill_model *model;
     struct arena arena;
@@ -52,98 +52,7 @@ struct op_time {
 
 static rill_status no_memory(struct job *j)
 {
-    return err_set(&j->err, RILL_NOMEM, "out of memory");
-}
-
-/* ---- what is asked of the graph ---- */
-
-/* An op of the engine, or one that files have and that becomes others. */
-static rill_status op_known(struct job *j, const char *option, const char *name, size_t n)
-{
-    struct onnx_op_row row;
-    const char *text = arena_printf(&j->arena, "%.*s", (int) n, name);
-    if (!text)
-        return no_memory(j);
-    bool known = false;
-    for (unsigned i = 0; !known && op_at(i); i++)
-        known = !strcmp(run_op_name(&(struct run_op) { op_at(i), 0 }), text);
-    for (unsigned i = 0; !known && onnx_op_at(i, &row); i++)
-        known = !strcmp(row.name, text);
-    return known
-        ? RILL_OK
-        : err_set(&j->err, RILL_INVALID,
-                  "%s: there is no op '%.60s' (rill inspect --ops lists them)", option, text);
-}
-
-/* "OP=N": how many of its characters are the op's. */
-static bool op_count_read(const char *item, size_t *ret_chars, long long *ret_n)
-{
-    const char *equals = strchr(item, '=');
-    char *end = NULL;
-    *ret_chars = equals ? (size_t) (equals - item) : 0;
-    *ret_n = equals ? strtoll(equals + 1, &end, 10) : -1;
-    return *ret_n >= 0 && end != equals + 1 && !*end;
-}
-
-/* What is asked, before there is a graph. */
-static rill_status asked_check(struct job *j)
-{
-    size_t chars;
-    long long n;
-    for (unsigned i = 0; i < j->op_counts.n; i++) {
-        if (!op_count_read(j->op_counts.item[i], &chars, &n))
-            return err_set(&j->err, RILL_INVALID, "--assert-op-count takes OP=N, not '%.80s'",
-                           j->op_counts.item[i]);
-        TRY(op_known(j, "--assert-op-count", j->op_counts.item[i], chars));
-    }
-    for (const char *at = j->only_ops; at && *at; at += strcspn(at, ","), at += *at == ',')
-        TRY(op_known(j, "--assert-only-ops", at, strcspn(at, ",")));
-    return RILL_OK;
-}
-
-static rill_status op_counts_check(struct job *j, const struct run_op *ops, unsigned n)
-{
-    size_t chars;
-    long long want;
-    for (unsigned i = 0; i < j->op_counts.n; i++) {
-        const char *item = j->op_counts.item[i];
-        unsigned have = 0;
-        op_count_read(item, &chars, &want);
-        for (unsigned k = 0; k < n; k++)
-            if (strlen(run_op_name(&ops[k])) == chars &&
-                !strncmp(run_op_name(&ops[k]), item, chars))
-                have = ops[k].nodes;
-        if (have != want) {
-            printf("FAIL: %u nodes of %.*s, not %lld\n", have, (int) chars, item, want);
-            return RILL_END;
-        }
-    }
-    return RILL_OK;
-}
-
-static bool op_listed(const char *list, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
-        if (strcspn(at, ",") == n && !strncmp(at, name, n))
-            return true;
-    return false;
-}
-
-/* END: an assertion does not hold, and that was told. */
-static rill_status ops_check(struct job *j, const struct graph *g)
-{
-    unsigned n;
-    struct run_op *ops = run_ops(g, &n);
-    rill_status s = op_counts_check(j, ops, n);
-    for (unsigned i = 0; s == RILL_OK && j->only_ops && i < n; i++)
-        if (!op_listed(j->only_ops, ops[i].op->name)) {
-            printf("FAIL: %u nodes of %s, which is none of %s\n", ops[i].nodes, ops[i].op->name,
-                   j->only_ops);
-            s = RILL_END;
-        }
-    free(ops);
-    return s;
+    return run_memory_out(&j->arena, &j->err);
 }
 
 /* ---- the graph that runs ---- */
@@ -462,7 +371,7 @@ static rill_status states_take(struct job *j, const struct tensor *const *out, s
         const struct tensor **next = &in[j->n_in + j->n_cut + i];
         *next = tensor_clone(now, out[j->n_out + j->n_watched + i]);
         if (!*next)
-            return no_memory(j);
+            return run_memory_out(now, &j->err);
     }
     return RILL_OK;
 }
@@ -479,13 +388,14 @@ static rill_status steps_run(struct job *j, const struct graph *of)
         s = states_begin(j, of, in);
     uint64_t mode = floats_flush();
     for (int64_t step = 0; s == RILL_OK && step < j->steps; step++) {
-        struct arena now = { 0 };
+        struct arena now = { .limit_bytes = run_memory_left(&j->arena, &old) };
         s = inputs_make(j, step, &now, in);
         j->before_s = tool_now_s();
         if (s == RILL_OK)
             s = late
                 ? late_step(j, late, in, step, out)
                 : interp_run_watched(&j->g, in, &now, j->profile ? &watch : NULL, out, &j->err);
+        s = run_memory_told(&now, s, &j->err);
         if (s == RILL_OK)
             s = outputs_take(j, out, step);
         if (s == RILL_OK)
@@ -547,7 +457,7 @@ static rill_status data_read(struct job *j)
 
 static bool only_asks(const struct job *j)
 {
-    return (j->audit || j->only_ops || j->op_counts.n) && !j->inputs.n && !j->out &&
+    return (j->audit || j->asked.only_ops || j->asked.op_counts.n) && !j->inputs.n && !j->out &&
         !j->reference && !j->dumps.n && !j->dump_ops.n && !j->profile;
 }
 
@@ -643,7 +553,7 @@ static rill_status job_run(struct job *j, const char *name)
         run_audit(g, name, j->json, asks);
     if (j->json && (fflush(stdout) || dup2(STDERR_FILENO, STDOUT_FILENO) < 0))
         return err_set(&j->err, RILL_IO, "standard output cannot be written");
-    TRY(ops_check(j, g));
+    TRY(run_asked_of(&j->asked, g));
     if (asks)
         return RILL_OK;
     j->times = tool_alloc((graph_count_nodes(&j->g) + 1u) * sizeof *j->times);
@@ -672,11 +582,12 @@ static const char *graph_option(const struct job *j)
         { j->steps != 1, "--steps" },
         { j->dumps.n, "--dump" },
         { j->dump_ops.n, "--dump-op" },
-        { j->op_counts.n, "--assert-op-count" },
-        { j->only_ops, "--assert-only-ops" },
+        { j->asked.op_counts.n, "--assert-op-count" },
+        { j->asked.only_ops, "--assert-only-ops" },
         { j->audit, "--audit" },
         { j->not_cumulative, "--not-cumulative" },
         { j->profile, "--profile" },
+        { j->memory_mb, "--max-memory" },
         { j->pass, "--pass" },
         { o->shapes.n || o->consts.n || o->states.n, "what declares a bare file" },
         { o->transforms.n || o->sets.n || o->asserts.n || o->stream, "what changes a model" },
@@ -737,12 +648,15 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "dump-op", 0, OPT_LIST, &j.dump_ops, "OP", "show what nodes of that op give" },
         { "pass", 0, OPT_TEXT, &j.pass, "typed|decluttered",
           "the stage that runs (default decluttered)" },
-        { "assert-op-count", 0, OPT_LIST, &j.op_counts, "OP=N", "fail unless so many are there" },
-        { "assert-only-ops", 0, OPT_TEXT, &j.only_ops, "A,B,..", "fail if there are others" },
+        { "assert-op-count", 0, OPT_LIST, &j.asked.op_counts, "OP=N",
+          "fail unless so many are there" },
+        { "assert-only-ops", 0, OPT_TEXT, &j.asked.only_ops, "A,B,..", "fail if there are others" },
         { "audit", 0, OPT_FLAG, &j.audit, NULL,
           "print ops, their number, bytes and products, of an open length by it" },
         { "json", 0, OPT_FLAG, &j.json, NULL,
           "that as JSON; what else is told goes to standard error" },
+        { "max-memory", 0, OPT_INT, INT_FROM_TO(&j.memory_mb, 1, INT64_MAX / 1000000), "MB",
+          "of what the run keeps (default: half of the machine's)" },
         { "profile", 0, OPT_FLAG, &j.profile, NULL, "the time that each op takes, slowest first" },
         { "daemon", 0, OPT_FLAG, &j.daemon, NULL,
           "stream through rilld: MODEL is one of the daemon's ($RILL_SOCKET or the system's)" },
@@ -758,11 +672,10 @@ static int run(const struct command *cmd, int argc, char **argv)
         return tool_fail(cmd, TOOL_USAGE, "--json goes with --audit");
     if (j.not_cumulative && !j.reference)
         return tool_fail(cmd, TOOL_USAGE, "--not-cumulative goes with --compare");
-    if (asked_check(&j) != RILL_OK) {
-        arena_drop(&j.arena);
+    if (run_asked_check(&j.asked, &j.err) != RILL_OK)
         return tool_fail(cmd, TOOL_USAGE, "%s", j.err.text);
-    }
     j.open.one_run = j.steps == 1;
+    j.arena.limit_bytes = run_memory_max(j.memory_mb);
     if (j.daemon || j.socket)
         return daemon_run(&j, argv[0]);
     rill_status s = job_run(&j, argv[0]);

@@ -69,6 +69,26 @@ const char *run_op_name(const struct run_op *o);
 /* Sorted by name; free it. */
 struct run_op *run_ops(const struct graph *g, unsigned *ret_n);
 
+/* What a graph is to have of ops. */
+struct run_asked {
+    struct opt_list op_counts; /* "OP=N" */
+    const char *only_ops;      /* "A,B,.."; NULL: any */
+};
+/* Before there is a graph: INVALID where something is no op, or no number. */
+rill_status run_asked_check(const struct run_asked *a, rill_error *reterr);
+/* END: g has others, and that was told. */
+rill_status run_asked_of(const struct run_asked *a, const struct graph *g);
+
+/* What a run may keep, of an option in megabytes; 0: half of the machine's memory, or of what it
+ * lets a process have. */
+size_t run_memory_max(int64_t mb);
+/* Of the limit of `all`, what it and `more` have not taken, and 1 where nothing is left. */
+size_t run_memory_left(const struct arena *all, const struct arena *more);
+/* Why a has no more. */
+rill_status run_memory_out(const struct arena *a, rill_error *err);
+/* s, and what helps where that is for the limit of a. */
+rill_status run_memory_told(const struct arena *a, rill_status s, rill_error *err);
+
 /* What the graph has and does, as words or JSON. last: nothing is done with its sizes after, and
  * open ones may be tried, which can leave an error in them. */
 void run_audit(const struct graph *g, const char *model, bool json, bool last);

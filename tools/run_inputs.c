@@ -218,6 +218,16 @@ static int64_t size_given(const struct run_inputs *in, const struct graph *g, co
     return -1;
 }
 
+static rill_status input_large(const struct wire *w, const struct arena *a, rill_error *err)
+{
+    char fact[160];
+    fact_print(&w->fact, fact, sizeof fact);
+    return a->at_limit
+        ? err_set(err, RILL_LIMIT, "input '%.80s' is %s: over the limit of %zu bytes", w->name,
+                  fact, a->limit_bytes)
+        : no_memory(err);
+}
+
 /* Floats from -1 to 1, of other types 0 or 1. */
 static rill_status random_tensor(struct run_inputs *in, const struct graph *g, const struct wire *w,
                                  struct arena *a, const struct tensor **ret, rill_error *err)
@@ -242,7 +252,7 @@ static rill_status random_tensor(struct run_inputs *in, const struct graph *g, c
         }
     struct tensor *t = tensor_new(a, w->fact.type, w->fact.rank, dim);
     if (!t)
-        return no_memory(err);
+        return input_large(w, a, err);
     for (int64_t i = 0, n = tensor_count(t); i < n; i++)
         tensor_set_f64(t, t->data, i, random_next(&in->seed, t->type));
     *ret = t;

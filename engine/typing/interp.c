@@ -17,9 +17,19 @@ struct interp {
     rill_error *err;
 };
 
+static rill_status no_memory_in(const struct arena *a, const struct interp *in,
+                                const struct node *n)
+{
+    return a->at_limit ? op_fail(in->err, RILL_LIMIT, n,
+                                 "beside %zu bytes that are kept, it needs more than the limit of "
+                                 "%zu bytes",
+                                 a->used_bytes, a->limit_bytes)
+                       : op_fail(in->err, RILL_NOMEM, n, "out of memory");
+}
+
 static rill_status no_memory(const struct interp *in, const struct node *n)
 {
-    return op_fail(in->err, RILL_NOMEM, n, "out of memory");
+    return no_memory_in(in->arena, in, n);
 }
 
 static rill_status sizes_check(const struct interp *in, const char *name)
@@ -126,8 +136,9 @@ static rill_status node_eval(const struct interp *in, const struct node *n,
                       .in = x,
                       .out = e.out,
                       .err = in->err };
-    if (n->op->prepare)
-        TRY(n->op->prepare(&p));
+    rill_status s = n->op->prepare ? n->op->prepare(&p) : RILL_OK;
+    if (s != RILL_OK)
+        return s == RILL_NOMEM ? no_memory(in, n) : s;
     e.args = p.args;
     e.scratch = arena_alloc(in->arena, p.scratch_bytes);
     if (!e.scratch)
@@ -262,18 +273,31 @@ struct rounds {
     struct stack *stacks;
 };
 
+/* What the run may still take; 0: it has no limit. */
+static size_t arena_left(const struct arena *a)
+{
+    return !a->limit_bytes               ? 0
+        : a->used_bytes < a->limit_bytes ? a->limit_bytes - a->used_bytes
+                                         : 1;
+}
+
 static rill_status rounds_begin(struct rounds *r, const struct interp *in, const struct node *n,
                                 unsigned n_stacks)
 {
-    *r = (struct rounds) { .in = *in };
+    const size_t limit = arena_left(in->arena);
+    *r = (struct rounds) { .in = *in,
+                           .now.limit_bytes = limit,
+                           .state = { { .limit_bytes = limit }, { .limit_bytes = limit } } };
     r->args = arena_array(in->arena, const struct tensor *, n->body[0]->n_inputs + 1);
     r->outs = arena_array(in->arena, const struct tensor *, n->body[0]->n_outputs + 1);
     r->stacks = arena_array(in->arena, struct stack, n_stacks + 1);
     return r->args && r->outs && r->stacks ? RILL_OK : no_memory(in, n);
 }
 
-static void rounds_end(struct rounds *r)
+/* The limit of what it computed in was that of the run. */
+static void rounds_end(struct rounds *r, const struct interp *in)
 {
+    in->arena->at_limit |= r->now.at_limit || r->state[0].at_limit || r->state[1].at_limit;
     arena_drop(&r->now);
     arena_drop(&r->state[0]);
     arena_drop(&r->state[1]);
@@ -297,7 +321,7 @@ static rill_status round_run(struct rounds *r, const struct interp *in, const st
     for (unsigned i = 0; i < body->n_outputs; i++) {
         r->outs[i] = tensor_clone(i < n_states ? state : in->arena, r->outs[i]);
         if (!r->outs[i])
-            return no_memory(in, n);
+            return i < n_states && state->at_limit ? no_memory_in(state, in, n) : no_memory(in, n);
     }
     return RILL_OK;
 }
@@ -358,7 +382,7 @@ static rill_status loop_run(const struct interp *in, const struct node *n,
     struct rounds r;
     TRY(rounds_begin(&r, in, n, n->body[0]->n_outputs));
     rill_status s = loop_rounds(in, n, &r, x, ret);
-    rounds_end(&r);
+    rounds_end(&r, in);
     return s;
 }
 
@@ -446,7 +470,7 @@ static rill_status scan_run(const struct interp *in, const struct node *n,
     struct rounds r;
     TRY(rounds_begin(&r, in, n, n->body[0]->n_outputs));
     rill_status s = scan_rounds(in, n, &r, x, ret);
-    rounds_end(&r);
+    rounds_end(&r, in);
     return s;
 }
 
@@ -513,6 +537,45 @@ static rill_status graph_run(const struct interp *in, const struct graph *g,
     return RILL_OK;
 }
 
+/* False: it is a constant, or nothing says before it is computed. */
+static bool made_bytes(const struct interp *in, const struct wire *w, size_t *ret)
+{
+    struct fact f = w->fact;
+    struct tensor t;
+    binding_fact(in->bound, &f);
+    if (f.value || !fact_to_tensor(&f, &t))
+        return false;
+    *ret = tensor_bytes(&t);
+    return true;
+}
+
+/* What nodes make is kept until the run ends: what is known of its sizes fits before it begins. */
+static rill_status sizes_fit(const struct interp *in, const struct graph *g)
+{
+    const struct node *where = NULL;
+    size_t all = in->arena->used_bytes, most = 0, bytes;
+    const char *name = NULL;
+    for (uint32_t i = 0; in->arena->limit_bytes && i < g->n_nodes; i++)
+        for (unsigned k = 0; k < g->nodes[i].n_out; k++) {
+            const uint32_t w = g->nodes[i].out[k];
+            if (w == WIRE_NONE || !made_bytes(in, &g->wires[w], &bytes))
+                continue;
+            all = bytes < SIZE_MAX - all ? all + bytes : SIZE_MAX;
+            if (bytes <= most)
+                continue;
+            most = bytes;
+            name = g->wires[w].name;
+            where = &g->nodes[i];
+        }
+    if (!where || all <= in->arena->limit_bytes)
+        return RILL_OK;
+    in->arena->at_limit = true;
+    return op_fail(in->err, RILL_LIMIT, where,
+                   "'%.80s': a tensor of %zu bytes; the run keeps %zu bytes, over the limit of %zu "
+                   "bytes",
+                   name, most, all, in->arena->limit_bytes);
+}
+
 rill_status interp_run_watched(const struct graph *g, const struct tensor *const *inputs,
                                struct arena *a, const struct interp_watch *watch,
                                const struct tensor **ret_outputs, rill_error *reterr)
@@ -530,6 +593,7 @@ rill_status interp_run_watched(const struct graph *g, const struct tensor *const
                            dtype_name(inputs[i]->type), dtype_name(w->fact.type));
     }
     TRY(binding_from_inputs(&bound, g, inputs, reterr));
+    TRY(sizes_fit(&in, g));
     uint64_t mode = floats_flush();
     rill_status s = graph_run(&in, g, inputs, ret_outputs);
     floats_restore(mode);

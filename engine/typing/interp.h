@@ -10,7 +10,8 @@
 /* Runs g on inputs (one per graph input, in order; types must agree with declared ones). Symbols of
  * declared shapes take the values that the inputs' sizes give them, everywhere and in bodies; an
  * input that does not fit, or two that contradict each other, are INVALID. States start from their
- * initial values. Outputs are allocated in a. */
+ * initial values. Outputs are allocated in a, whose limit is that of all that the run keeps: it is
+ * refused before it begins where known sizes are over it. */
 rill_status interp_run(const struct graph *g, const struct tensor *const *inputs, struct arena *a,
                        const struct tensor **ret_outputs, rill_error *reterr);
 

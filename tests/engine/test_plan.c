@@ -271,6 +271,38 @@ static void test_limits(void)
         large_refused(&cases[i], i);
 }
 
+/* x twice, n times; a row of 2^n, of which all are kept. */
+static rill_status doubled_run(struct build *b, int n, size_t limit_bytes, struct arena *ret)
+{
+    struct fact f = vec(b, 1);
+    const struct attr axis = ONE_INT("axis", 0);
+    const struct tensor *in = ramp(b, 1, 1), *out;
+    uint32_t w = graph_add_input(&b->g, "x", &f);
+    for (int i = 0; i < n; i++)
+        w = build_node(b, "Concat", &axis, 1, (uint32_t[]) { w, w }, 2);
+    graph_add_output(&b->g, w);
+    *ret = (struct arena) { .limit_bytes = limit_bytes };
+    return interp_run(&b->g, &in, ret, &out, &b->err);
+}
+
+static void test_run_limits(void)
+{
+    struct build b;
+    struct arena a;
+    build_init(&b);
+    check(doubled_run(&b, 12, 1 << 17, &a) == RILL_OK, b.err.text, 12);
+    arena_drop(&a);
+    build_drop(&b);
+    build_init(&b);
+    check(doubled_run(&b, 40, 1 << 17, &a) == RILL_LIMIT &&
+              strstr(b.err.text, "a tensor of 4398046511104 bytes; the run keeps ") &&
+              strstr(b.err.text, "over the limit of 131072 bytes"),
+          b.err.text, 40);
+    check(a.at_limit && a.used_bytes < 1 << 12, "refused before it begins", 40);
+    arena_drop(&a);
+    build_drop(&b);
+}
+
 /* ---- typing ---- */
 
 /* Known If conditions and constant subexpressions leave nothing but what depends on the input. */
@@ -318,6 +350,7 @@ int main(void)
     test_scan();
     test_kept_state();
     test_limits();
+    test_run_limits();
     test_fold();
     return check_done();
 }

@@ -350,6 +350,24 @@ expect 0 "^2 passed, 0 failed$" "$rill" check wiener "$audio/noisy.wav" --pulse 
 expect 0 "^1 passed, 0 failed$" "$rill" check wiener "$dir/odd.wav" --pulse 256
 expect 0 "length 1 *ok: too short for a frame, and none comes" "$rill" check "$zoo/wavenet/model.onnx" --pulse 8
 expect 3 "takes no recording" "$rill" check "$zoo/gtcrn/model.onnx" "$audio/noisy.wav"
+# ---- what a run keeps has a limit, which known sizes are held against before it begins
+doubled() # doubled N: x twice along its three axes in turn, N times
+{
+    printf 'version 1.0;\ngraph doubled(x) -> (y)\n{\n    x = external<scalar>(shape = [1, S, 4]);\n    x0 = relu(x);\n'
+    i=0
+    while [ "$i" -lt "$1" ]; do
+        printf '    x%d = concat([x%d, x%d], axis = %d);\n' $((i + 1)) "$i" "$i" $((i % 3))
+        i=$((i + 1))
+    done
+    printf '    y = relu(x%d);\n}\n' "$1"
+}
+doubled 40 >"$dir/doubled.nnef"
+expect 3 "node 'x40' (Concat): 'x40': a tensor of .* bytes; the run keeps .* over the limit of .*; --max-memory MB raises it" "$rill" run --set S=5 "$dir/doubled.nnef"
+doubled 14 >"$dir/doubled.nnef"
+expect 0 "f32\[32,160,64\]" "$rill" run --set S=5 --max-memory 5 "$dir/doubled.nnef"
+expect 3 "the run keeps .* over the limit of .*; --max-memory" "$rill" run --set S=5 --max-memory 1 "$dir/doubled.nnef"
+expect 3 "input 'x' is f32\[1,5000000,4\]: over the limit of .*; --max-memory" "$rill" run --set S=5000000 --max-memory 1 "$dir/doubled.nnef"
+numbers "whole number" "-1 0" "$rill" run "$dir/doubled.nnef" --max-memory
 cat >"$dir/global.nnef" <<TEXT
 version 1.0;
 graph global(x) -> (y)
