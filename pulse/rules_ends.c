@@ -9,6 +9,7 @@
 #include "pulse/rules.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- Pad ---- */
@@ -381,39 +382,64 @@ static rill_status constants_join(struct pulser *p, const struct node *n, unsign
                             : pulser_emit_op(p, OP_CONCAT, n->name, &a, 1, in, end - first, ret);
 }
 
-/* Whether there is a frame of the stream behind heads that the sequence is too short for. */
-static bool head_fits(const struct pulser *p, const struct dim *head, const struct dim *stream,
-                      int64_t most)
+/* Whether nothing stands behind frames in front of a stream that the sequence is too short for;
+ * ret_least: from which length on they are all there, 0 where that is not known. */
+static bool head_fits(const struct pulser *p, const struct dim *head, const struct dim *behind,
+                      int64_t most, int64_t *ret_least)
 {
-    const struct dim *both[2] = { head, stream };
+    const struct dim *both[2] = { head, behind };
     struct lengths l;
-    int64_t h, s;
+    int64_t h, s, last = -1;
+    *ret_least = 0;
     if (!lengths_decide(p, both, 2, most, false, &l))
         return false;
     for (int64_t at = 0; at < l.end; at++)
         if (dims_allow(p->dst->dims, p->symbol, at) &&
             !dims_need_broken(p->dst->dims, p->symbol, at) && dim_eval(head, p->symbol, at, &h) &&
-            dim_eval(stream, p->symbol, at, &s) && h != most && s != 0)
-            return false;
-    return true;
+            dim_eval(behind, p->symbol, at, &s) && h != most && s != 0)
+            last = at;
+    *ret_least = last < l.end - l.period ? last + 1 : 0;
+    return last < 0;
 }
 
-/* Frames that are kept stand in front of a stream that has none where they are not all there; or
- * sequences are that long. */
+/* The frames that n joins behind its input i; k: that of the stream. */
+static const struct dim *joined_behind(struct pulser *p, const struct node *n, unsigned i,
+                                       unsigned k, int axis)
+{
+    const struct dim *frames = dim_int(p->dst->dims, 0);
+    for (unsigned j = i + 1; j < n->n_in; j++)
+        frames = dim_add(p->dst->dims, frames,
+                         j == k ? pulser_stream(p, n->in[k])->length
+                                : pulser_fact(p, n->in[j])->shape[axis]);
+    return frames;
+}
+
+static rill_status head_refuse(const struct pulser *p, const struct node *n, unsigned i,
+                               int64_t most, int64_t least)
+{
+    char way[120] = "assert a least length";
+    const char *t = dim_name(p->symbol);
+    if (least)
+        snprintf(way, sizeof way, "--assert \"%.40s >= %lld\" leaves those out", t,
+                 (long long) least);
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: input %u is %lld frames of a sequence that may have fewer; %s",
+                   i, (long long) most, way);
+}
+
+/* Frames that are kept stand in front of what has none where they are not all there; or sequences
+ * are that long. */
 static rill_status heads_check(struct pulser *p, const struct node *n, unsigned k, int axis)
 {
-    const struct stream_fact *s = pulser_stream(p, n->in[k]);
+    int64_t least;
     for (unsigned i = 0; i < n->n_in; i++) {
         if (n->in[i] == WIRE_NONE || !p->kept[n->in[i]].inputs)
             continue;
-        int64_t most = dim_value(pulser_dst_fact(p, p->map[n->in[i]])->shape[axis]);
-        bool last = i + 1 == k && k + 1 == n->n_in;
-        if (!head_fits(p, pulser_fact(p, n->in[i])->shape[axis],
-                       last ? s->length : dim_int(p->dst->dims, 1), most))
-            return op_fail(p->err, RILL_UNSUPPORTED, n,
-                           "cannot stream: input %u is %lld frames of a sequence that may have "
-                           "fewer; assert a least length",
-                           i, (long long) most);
+        const int64_t most = dim_value(pulser_dst_fact(p, p->map[n->in[i]])->shape[axis]);
+        const struct dim *behind =
+            i < k ? joined_behind(p, n, i, k, axis) : dim_int(p->dst->dims, 1);
+        if (!head_fits(p, pulser_fact(p, n->in[i])->shape[axis], behind, most, &least))
+            return head_refuse(p, n, i, most, least);
     }
     return RILL_OK;
 }

@@ -39,7 +39,7 @@ struct dim {
     int64_t *coef;           /* ADD only */
     const char *name;        /* SYM only */
     struct dim_bound *bound; /* SYM only */
-    int64_t *multiple;       /* SYM only: what it is one of */
+    struct dim_rest *rest;   /* SYM only: what it leaves over a multiple */
     /* Who put lo and hi of a symbol; who made a broadcast, [0]. NULL where nobody is known. */
     const char **by;
     const struct dim *older; /* SYM only: the one that was named before it */
@@ -48,6 +48,11 @@ struct dim {
 struct dim_bound {
     int64_t lo, hi;
 }; /* INT64_MIN and INT64_MAX mean unbounded */
+
+/* `rest` more than a multiple of `of`, 0 <= rest < of; of 1: any number. */
+struct dim_rest {
+    int64_t of, rest;
+};
 
 /* What somebody asserted: text says ge0 >= 0. */
 struct dim_claim {
@@ -120,9 +125,13 @@ bool lin_proves_ge0(const struct dims *ds, const struct lin *l, int budget);
 bool dim_proves_ge(const struct dims *ds, const struct dim *a, const struct dim *b, int budget);
 struct dim_bound dim_bounds(const struct dim *d);
 
-/* Of which its values are multiples: as a symbol is asserted to be; 1: of anything. */
-static inline int64_t dim_multiple_of(const struct dim *d)
+/* As a symbol is asserted to be. */
+static inline struct dim_rest dim_rest_of(const struct dim *d)
 {
-    return d->kind == DIM_SYM ? *d->multiple : 1;
+    return d->kind == DIM_SYM ? *d->rest : (struct dim_rest) { 1, 0 };
 }
+
+/* Narrows *q, of which l is looked at, to what all values of l without its constant leave the same
+ * rest over; returns that rest, or 0 where a number is too large. */
+int64_t lin_rest(const struct lin *l, int64_t *q);
 #endif

@@ -11,8 +11,8 @@ typedef bool dim_holds(void *ctx, const struct dim *length);
 #define DIM_MULTIPLE_MAX (1 << 20) /* of those that are looked at */
 
 /* Looks for lengths under which it holds: a multiple of one of the divisors of `all`, from a least
- * length on if need be; writes them as `--assert ".."`, each with a space in front. False: none are
- * seen, and ret is "". */
+ * length on if need be, or as much more than one as it leaves; writes them as `--assert ".."`, each
+ * with a space in front. False: none are seen, and ret is "". */
 bool dim_lengths_assert(struct dims *ds, const struct dim *symbol, int64_t all, dim_holds *holds,
                         void *ctx, char *ret, size_t cap);
 #endif

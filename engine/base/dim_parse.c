@@ -291,6 +291,10 @@ rill_status dim_parse(struct dims *ds, const char *text, const struct dim **ret,
 
 /* ---- assertions ---- */
 
+#define RESTS_MAX                                                                                  \
+    ((int64_t) 1 << 20) /* the longest period of what a symbol leaves that is no 0                 \
+                         */
+
 /* Cases looked at before a fact is kept beside those that may imply it. */
 #define ASSUME_BUDGET 16
 
@@ -344,20 +348,51 @@ static rill_status assert_bound(struct parser *p, const struct lin *l)
                          : RILL_OK;
 }
 
-/* k*q*floor(symbol/q) - k*symbol >= 0: the symbol is a multiple of q. */
-static void assert_multiple(const struct lin *l)
+/* The symbol leaves r, too. */
+static void rest_narrow(struct parser *p, const struct dim *s, struct dim_rest r)
 {
-    if (l->bad || l->n != 2 || l->c)
+    const struct dim_rest had = *s->rest;
+    struct dim_bound *b = s->bound;
+    int64_t both, rest = had.of == 1 ? r.rest : had.rest, lo;
+    if (__builtin_mul_overflow(had.of / gcd_i64(had.of, r.of), r.of, &both) ||
+        (rest && both > RESTS_MAX))
+        return;
+    while (rest < both && rest % r.of != r.rest)
+        rest += had.of;
+    if (rest >= both)
+        return; /* there is none: what is asserted contradicts itself */
+    *s->rest = (struct dim_rest) { both, rest };
+    if (b->lo >= 0 && b->lo <= RESTS_MAX && rest) {
+        lo = b->lo + (rest + both - b->lo % both) % both;
+        if (lo > b->lo && lo <= b->hi)
+            bound_put(p->ds, lo, &b->lo, &s->by[0]);
+    }
+}
+
+static bool is_fact(const struct dims *ds, const struct dim *d)
+{
+    for (unsigned i = 0; i < ds->n_facts; i++)
+        if (ds->fact[i] == d)
+            return true;
+    return false;
+}
+
+/* k*q*floor(symbol/q) + k*rest - k*symbol == 0: the symbol is `rest` more than a multiple of q.
+ * One way round l >= 0 says so, the other way a fact; of 0 the first is enough. */
+static void assert_rest(struct parser *p, const struct lin *l)
+{
+    if (l->bad || l->n != 2)
         return;
     const unsigned at = l->t[0]->kind == DIM_SYM;
     const struct dim *d = l->t[at], *s = l->t[1 - at];
-    if (d->kind != DIM_DIV || s->kind != DIM_SYM || d->arg[0] != s || l->k[1 - at] >= 0 ||
-        l->k[at] % d->value || l->k[at] / d->value != -l->k[1 - at])
+    const int64_t k = -l->k[1 - at], rest = l->c / k;
+    struct lin turned = *l;
+    if (d->kind != DIM_DIV || s->kind != DIM_SYM || d->arg[0] != s || l->k[at] % d->value ||
+        l->k[at] / d->value != k || l->c % k || rest < 0 || rest >= d->value)
         return;
-    const int64_t had = *s->multiple;
-    int64_t both;
-    if (!__builtin_mul_overflow(had / gcd_i64(had, d->value), d->value, &both))
-        *s->multiple = both;
+    lin_scale(&turned, -1);
+    if ((rest == 0 && k > 0) || is_fact(p->ds, dim_from_lin(p->ds, &turned)))
+        rest_narrow(p, s, (struct dim_rest) { d->value, rest });
 }
 
 /* l >= 0 from now on. */
@@ -381,7 +416,7 @@ static rill_status assert_ge0(struct parser *p, struct lin *l)
         ds->cap_facts = cap;
     }
     ds->fact[ds->n_facts++] = d;
-    assert_multiple(l);
+    assert_rest(p, l);
     return RILL_OK;
 }
 

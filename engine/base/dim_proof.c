@@ -108,13 +108,13 @@ static bool search_ge0(struct search *s, const struct lin *l, int depth);
 static int64_t rest_most(const struct dim *a, int64_t q)
 {
     struct lin l;
-    int64_t all, g = q;
+    int64_t g = q, c;
     lin_init(&l, a);
-    for (unsigned i = 0; i < l.n; i++)
-        g = gcd_i64(g,
-                    __builtin_mul_overflow(l.k[i], dim_multiple_of(l.t[i]), &all) ? l.k[i] : all);
-    const int64_t c = l.c % g;
-    return l.bad ? q - 1 : q - g + (c < 0 ? c + g : c);
+    const int64_t rest = lin_rest(&l, &g);
+    if (l.bad || __builtin_add_overflow(l.c, rest, &c))
+        return q - 1;
+    c %= g;
+    return q - g + (c < 0 ? c + g : c);
 }
 
 /* q * floor(a / q) lies in a - (a modulo q) .. a. As l is an integer, m * l > -m is enough. */

@@ -154,23 +154,25 @@ static bool lin_cancel_choices(struct dims *ds, struct lin *l)
     return false;
 }
 
-/* Takes term i, k * floor(x/q), for k*x/q where q divides k*x: x is a symbol times a number, and
- * the symbol a multiple that is. */
+/* Takes term i, k * floor(x/q), for k*(x - r)/q where q divides k*x: x is a symbol times a number,
+ * which leaves r over q as the symbol is asserted to be. */
 static bool lin_take_whole(struct lin *l, unsigned i)
 {
     const struct dim *d = l->t[i];
     const int64_t k = l->k[i];
     struct lin x;
-    int64_t all, part;
+    int64_t all, part, over, q = d->value;
     if (d->kind != DIM_DIV)
         return false;
     lin_init(&x, d->arg[0]);
     if (x.bad || x.n != 1 || x.c || x.t[0]->kind != DIM_SYM ||
-        __builtin_mul_overflow(x.k[0], dim_multiple_of(x.t[0]), &all) || all % d->value ||
-        __builtin_mul_overflow(x.k[0], k, &part) || part % d->value)
+        __builtin_mul_overflow(x.k[0], dim_rest_of(x.t[0]).of, &all) || all % q ||
+        __builtin_mul_overflow(x.k[0], k, &part) || part % q ||
+        __builtin_mul_overflow(lin_rest(&x, &q), k, &over))
         return false;
     lin_remove(l, i);
     lin_add(l, part / d->value, x.t[0]);
+    l->bad |= __builtin_sub_overflow(l->c, over / d->value, &l->c);
     return true;
 }
 
@@ -382,34 +384,40 @@ static bool lin_is_one_choice(const struct lin *l)
     return l->n == 1 && (l->t[0]->kind == DIM_MIN || l->t[0]->kind == DIM_MAX);
 }
 
-/* Floor drops of the constant what is left above a multiple of what all terms and q are multiples
- * of. */
-static void div_drop(struct lin *l, int64_t q)
+/* Floor drops of the constant, 0..q-1, what is left above a multiple of what all terms and q are
+ * multiples of, but for their rests; 0 stands for all that are the same as 0, and as q, of which 1
+ * is returned. */
+static int64_t div_drop(struct lin *l, int64_t q)
 {
-    int64_t all, g = q, whole;
-    for (unsigned i = 0; i < l->n; i++)
-        g = gcd_i64(g,
-                    __builtin_mul_overflow(l->k[i], dim_multiple_of(l->t[i]), &all) ? l->k[i]
-                                                                                    : all);
-    if (floor_div_checked(l->c, g, &whole))
-        l->c = whole * g;
+    int64_t g = q, above, whole;
+    const int64_t rest = lin_rest(l, &g);
+    if (__builtin_add_overflow(l->c, rest, &above) || !floor_div_checked(above, g, &whole))
+        return 0;
+    const int64_t least = whole * g - rest;
+    const bool more = least > q - g;
+    l->c = least < 0 || more ? 0 : least;
+    return more;
 }
 
-/* Moves k * symbol that q divides out of l: (k*m/q) * (symbol/m) of one that is a multiple of m. */
+/* Moves k * symbol that q divides out of l: (k*m/q) * (symbol/m) of one that is a multiple of m;
+ * what it is more stays. */
 static void div_take(struct dims *ds, struct lin *l, int64_t q, struct lin *ret_whole)
 {
-    int64_t all;
+    int64_t all, over;
     *ret_whole = (struct lin) { .c = 0 };
     for (unsigned i = 0; i < l->n;) {
         const struct dim *s = l->t[i];
-        const int64_t m = dim_multiple_of(s);
-        if (m == 1 || __builtin_mul_overflow(l->k[i], m, &all) || all % q) {
+        const struct dim_rest r = dim_rest_of(s);
+        if (r.of == 1 || __builtin_mul_overflow(l->k[i], r.of, &all) || all % q ||
+            __builtin_mul_overflow(l->k[i], r.rest, &over)) {
             i++;
             continue;
         }
         lin_add(ret_whole, all / q,
-                dim_intern(ds, &(struct dim) { .kind = DIM_DIV, .value = m, .n = 1, .arg = &s }));
+                dim_intern(ds,
+                           &(struct dim) { .kind = DIM_DIV, .value = r.of, .n = 1, .arg = &s }));
         lin_remove(l, i);
+        l->bad |= __builtin_add_overflow(l->c, over, &l->c);
     }
 }
 
@@ -422,7 +430,8 @@ static const struct dim *div_rest(struct dims *ds, struct lin *l, int64_t q)
         lin_add(&whole, 1, dim_div_int(ds, dim_from_lin(ds, l), q));
         return dim_from_lin(ds, &whole);
     }
-    div_drop(l, q);
+    if (div_drop(l, q))
+        return dim_add_int(ds, div_rest(ds, l, q), 1);
     if (lin_proves_ge0(ds, l, PROOF_BUDGET)) {
         struct lin top = *l;
         lin_scale(&top, -1);
@@ -462,6 +471,8 @@ const struct dim *dim_div_int(struct dims *ds, const struct dim *a, int64_t q)
     if (q > 1 && lin_is_one_choice(&l) && l.k[0] == 1 && l.c == 0)
         return div_choice(ds, a, q);
     do {
+        while (!l.bad && lin_take_wholes(&l))
+            ;
         div_split(&l, q, &more);
         for (unsigned i = 0; i < more.n; i++)
             lin_add(&whole, more.k[i], more.t[i]);

@@ -80,10 +80,10 @@ static struct dim *node_copy(struct dims *ds, const struct dim *proto)
     if (proto->kind == DIM_SYM) {
         d->name = arena_string(&ds->arena, proto->name);
         d->bound = arena_new(&ds->arena, struct dim_bound);
-        d->multiple = arena_new(&ds->arena, int64_t);
-        if (!d->name || !d->bound || !d->multiple)
+        d->rest = arena_new(&ds->arena, struct dim_rest);
+        if (!d->name || !d->bound || !d->rest)
             return NULL;
-        *d->multiple = 1;
+        *d->rest = (struct dim_rest) { 1, 0 };
         *d->bound = (struct dim_bound) { INT64_MIN, INT64_MAX };
         d->older = ds->newest;
         ds->newest = d;
@@ -257,6 +257,22 @@ void lin_init(struct lin *l, const struct dim *d)
     l->n = 0;
     l->bad = false;
     lin_add(l, 1, d);
+}
+
+int64_t lin_rest(const struct lin *l, int64_t *q)
+{
+    int64_t sum = 0;
+    for (unsigned i = 0; i < l->n; i++) {
+        const struct dim_rest r = dim_rest_of(l->t[i]);
+        int64_t all, over;
+        const bool fits = !__builtin_mul_overflow(l->k[i], r.of, &all) &&
+            !__builtin_mul_overflow(l->k[i], r.rest, &over) &&
+            !__builtin_add_overflow(sum, over, &over);
+        *q = gcd_i64(*q, fits ? all : l->k[i]);
+        sum = fits ? over : sum;
+    }
+    sum %= *q;
+    return sum < 0 ? sum + *q : sum;
 }
 
 void lin_scale(struct lin *l, int64_t k)

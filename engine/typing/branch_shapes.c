@@ -11,6 +11,33 @@ struct branch_shapes {
     const struct fact *of[2];
 };
 
+/* Whether a condition is the same for all such lengths. */
+struct decided {
+    struct dims *ds;
+    const struct dim *symbol, *cond;
+};
+
+static bool is_decided(void *ctx, const struct dim *length)
+{
+    const struct decided *x = ctx;
+    return dim_is_const(dim_subst(x->ds, x->cond, x->symbol, length));
+}
+
+/* The lengths for which the condition is, as assertions; "": none are seen. */
+static void decided_print(struct dims *ds, const struct tensor *cond, char *ret, size_t cap)
+{
+    struct decided x = { ds, NULL, NULL };
+    const struct dim *symbols[2];
+    ret[0] = 0;
+    if (!cond || cond->type != DTYPE_DIM || tensor_count(cond) != 1)
+        return;
+    x.cond = *(const struct dim *const *) cond->data;
+    if (dim_symbols(x.cond, symbols, 0, 2) != 1)
+        return;
+    x.symbol = symbols[0];
+    dim_lengths_assert(ds, x.symbol, MULTIPLES, is_decided, &x, ret, cap);
+}
+
 static bool are_same(void *ctx, const struct dim *length)
 {
     const struct branch_shapes *x = ctx;
@@ -34,7 +61,7 @@ static const struct dim *only_symbol(const struct fact *a, const struct fact *b)
 
 rill_status branch_shapes_refuse(struct dims *ds, const struct node *n, unsigned output,
                                  const struct fact *then_gives, const struct fact *else_gives,
-                                 rill_error *err)
+                                 const struct tensor *cond, rill_error *err)
 {
     struct branch_shapes x = { ds,
                                only_symbol(then_gives, else_gives),
@@ -42,10 +69,16 @@ rill_status branch_shapes_refuse(struct dims *ds, const struct node *n, unsigned
     char a[120], b[120], at[200] = "";
     const bool meet =
         x.symbol && dim_lengths_assert(ds, x.symbol, MULTIPLES, are_same, &x, at, sizeof at);
+    if (!meet)
+        decided_print(ds, cond, at, sizeof at);
     fact_print(then_gives, a, sizeof a);
     fact_print(else_gives, b, sizeof b);
     return op_fail(err, RILL_UNSUPPORTED, n,
                    "its branches give output %u different shapes, %s and %s, and the condition is "
                    "not known%s%s",
-                   output, a, b, meet ? "; they are the same with" : "", at);
+                   output, a, b,
+                   meet        ? "; they are the same with"
+                       : at[0] ? "; it is with"
+                               : "",
+                   at);
 }

@@ -4,8 +4,9 @@
 #define RILL_ENGINE_BRANCH_SHAPES_H
 #include "engine/graph/graph.h"
 
-/* UNSUPPORTED, with both shapes, and the lengths at which they are the same where such are seen. */
+/* UNSUPPORTED, with both shapes, and the lengths at which they are the same, or at which the
+ * condition is known, where such are seen. cond: a value of one length that is told, or NULL. */
 rill_status branch_shapes_refuse(struct dims *ds, const struct node *n, unsigned output,
                                  const struct fact *then_gives, const struct fact *else_gives,
-                                 rill_error *err);
+                                 const struct tensor *cond, rill_error *err);
 #endif

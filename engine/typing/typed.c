@@ -390,7 +390,8 @@ static rill_status body_inline(struct typer *t, struct scope *s, const struct no
 
 /* Branches that differ in the shape of an output: what they agree in is told before the refusal. */
 static rill_status if_differs(struct typer *t, struct scope *s, const struct node *n,
-                              struct graph *const *body, unsigned differs)
+                              struct graph *const *body, unsigned differs,
+                              const struct tensor *cond)
 {
     for (unsigned i = 0; i < n->n_out; i++) {
         struct fact f = body[0]->wires[body[0]->outputs[i]].fact;
@@ -400,7 +401,7 @@ static rill_status if_differs(struct typer *t, struct scope *s, const struct nod
     }
     return branch_shapes_refuse(s->dst->dims, n, differs,
                                 &body[0]->wires[body[0]->outputs[differs]].fact,
-                                &body[1]->wires[body[1]->outputs[differs]].fact, t->err);
+                                &body[1]->wires[body[1]->outputs[differs]].fact, cond, t->err);
 }
 
 /* Keeps of list the entries whose flag is set. */
@@ -443,7 +444,7 @@ static rill_status if_type(struct typer *t, struct scope *s, const struct node *
             return op_fail(t->err, RILL_MALFORMED, n,
                            "its branches give output %u different types: both must agree", i);
         if (!fact_same(&out[i], other))
-            return if_differs(t, s, n, body, i);
+            return if_differs(t, s, n, body, i, cond);
     }
     struct node *made;
     TRY(node_emit(t, s, n, in, 1 + list_keep(in + 1, keep, n->n_in - 1), out, &made));

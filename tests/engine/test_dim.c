@@ -112,14 +112,18 @@ static bool value_at(struct dims *ds, const struct dim *d, const struct dim *con
     return dim_eval(d, sym[0], v[0], ret);
 }
 
-/* of: what the symbols are multiples of. */
+/* What the symbols are: `over` more than multiples of `of`. */
+struct leaves {
+    int64_t of[N_SYM], over[N_SYM];
+};
+
 static void check_values(struct dims *ds, int at, const struct dim *d, const struct dim *const *sym,
-                         int64_t lo, const int64_t *of)
+                         int64_t lo, const struct leaves *l)
 {
     for (int i = 0; i < 12; i++) {
         int64_t v[N_SYM], got = 0;
         for (int s = 0; s < N_SYM; s++)
-            v[s] = of[s] * (lo + rnd(14));
+            v[s] = l->of[s] * (lo + rnd(14)) + l->over[s];
         bool known = value_at(ds, d, sym, v, &got);
         CHECK(known && got == tree_value(at, v), "%s at %lld %lld %lld is %lld, not %lld", text(d),
               (long long) v[0], (long long) v[1], (long long) v[2], (long long) tree_value(at, v),
@@ -151,7 +155,7 @@ static void check_slope(struct dims *ds, const struct dim *d, const struct dim *
           (long long) den, text(d), (long long) a, (long long) b);
 }
 
-static void test_random(int64_t lo, const int64_t *of, const char *const *facts)
+static void test_random(int64_t lo, const struct leaves *l, const char *const *facts)
 {
     struct dims *ds = NULL;
     const struct dim *sym[N_SYM];
@@ -174,7 +178,7 @@ static void test_random(int64_t lo, const int64_t *of, const char *const *facts)
             i += 199 - i % 200;
             continue;
         }
-        check_values(ds, at, d, sym, lo, of);
+        check_values(ds, at, d, sym, lo, l);
         check_print(ds, d);
         if (lo == 0)
             check_slope(ds, d, sym);
@@ -408,6 +412,16 @@ static const struct {
     { "T == 10*(T/10)", "20*((T + 20)/20)", "20*((T + 27)/20)" },
     { "2*T == 20*(T/10)", "(T - 1)/10", "T/10 - 1" },
     { "10*(T/10) >= T", "(S + 3*T - 1)/10", "3*(T/10) + (S - 1)/10" },
+    { "T == 8*(T/8) + 3", "8*(T/8)", "T - 3" },
+    { "T == 8*(T/8) + 3", "4*((T - 3)/4)", "T - 3" },
+    { "T == 8*(T/8) + 3", "8*((T + 5)/8)", "T + 5" },
+    { "T == 8*(T/8) + 3", "(T + 4)/8", "T/8" },
+    { "T == 8*(T/8) + 3", "(T + 12)/16", "(T + 5)/16" },
+    { "T == 8*(T/8) + 3", "(T + 13)/16", "T/16 + 1" },
+    { "T == 8*(T/8) + 3", "2*((1 - T)/2)", "1 - T" },
+    { "T == 2*(T/2) + 1", "2*((3*T + 1)/2)", "3*T + 1" },
+    { "T == 2*(T/2) + 1", "T/4", "(T - 1)/4" },
+    { "5 + 10*(T/10) == T", "5*(T/5)", "T" },
 };
 
 static void test_same(void)
@@ -641,11 +655,18 @@ int main(void)
 {
     check_bounds_dropped();
     check_joined();
-    static const int64_t any[N_SYM] = { 1, 1, 1 }, some[N_SYM] = { 6, 4, 1 };
-    test_random(-7, any, (const char *const[]) { NULL });
-    test_random(-7, some, (const char *const[]) { "S == 6*(S/6)", "T == 4*(T/4)", NULL });
-    test_random(0, any, (const char *const[]) { "S>=0", "T >= 0", "0 <= N", NULL });
-    test_random(1, any,
+    static const struct leaves any = { { 1, 1, 1 }, { 0 } }, some = { { 6, 4, 1 }, { 0 } },
+                               more = { { 6, 4, 12 }, { 5, 3, 11 } };
+    test_random(-7, &any, (const char *const[]) { NULL });
+    test_random(-7, &some, (const char *const[]) { "S == 6*(S/6)", "T == 4*(T/4)", NULL });
+    test_random(-7, &more,
+                (const char *const[]) { "S == 6*(S/6) + 5", "3 + 4*(T/4) == T", "N == 4*(N/4) + 3",
+                                        "N == 6*(N/6) + 5", NULL });
+    test_random(1, &more,
+                (const char *const[]) { "S >= 0", "S == 6*(S/6) + 5", "T >= 1", "T == 4*(T/4) + 3",
+                                        "N == 12*(N/12) + 11", "N >= 1", NULL });
+    test_random(0, &any, (const char *const[]) { "S>=0", "T >= 0", "0 <= N", NULL });
+    test_random(1, &any,
                 (const char *const[]) { "S>=1", "T > 0", "N >= 1", "S <= 14", "T + N <= 30",
                                         NULL });
     test_same();

@@ -314,8 +314,67 @@ static void test_masked_by_length(void)
     }
 }
 
+/* The first frame in front of all of them, several times: a sequence without one has none there. */
+struct copied {
+    int copies;
+    bool ahead, given; /* behind a layer that looks ahead; given frames in front of the copies */
+};
+
+static void first_copied(struct gb *b, const void *ctx)
+{
+    const struct copied *q = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME);
+    if (q->ahead)
+        x = GB(b, "Conv", "pads=0,1", x, gb_weights(b, 3, 2, 2, 2));
+    uint32_t y = gb_slice(b, x, 2, 0, 1, 1);
+    const uint32_t given = gb_weights(b, 3, 1, 2, 3);
+    if (q->copies == 2)
+        y = q->given ? GB(b, "Concat", "axis=2", given, y, y, x)
+                     : GB(b, "Concat", "axis=2", y, y, x);
+    else
+        y = q->given ? GB(b, "Concat", "axis=2", given, y, y, y, x)
+                     : GB(b, "Concat", "axis=2", y, y, y, x);
+    gb_output(b, y);
+}
+
+static void test_first_copied(void)
+{
+    static const int64_t pulses[] = { 1, 3, 8, -1 }, lengths[] = { 0, 1, 2, 3, 4, 9, 30, -1 };
+    for (int i = 0; i < 8; i++) {
+        const struct copied q = { 2 + i % 2, i / 2 % 2, i / 4 };
+        struct oracle o = { .seed = 1 };
+        oracle_check(oracle_open(&o, first_copied, &q, NULL) == LAW_HOLDS, "%s", o.err.text);
+        oracle_laws(&o, "copies of the first frame", pulses, lengths);
+        oracle_close(&o);
+    }
+}
+
+/* The first two frames in front of all: where there is one, it is not the last. */
+static void two_in_front(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME);
+    gb_output(b, GB(b, "Concat", "axis=2", gb_slice(b, x, 2, 0, 2, 1), x));
+}
+
+static void test_two_in_front(void)
+{
+    static const int64_t pulses[] = { 1, 3, 8, -1 }, lengths[] = { 2, 3, 9, 30, -1 };
+    struct oracle o = { .seed = 1 };
+    enum verdict v = oracle_open(&o, two_in_front, NULL, NULL);
+    v = v == LAW_HOLDS ? oracle_pulse(&o, 1) : v;
+    oracle_check(v == LAW_REFUSED && strstr(o.err.text, "--assert \"S >= 2\" leaves those out"),
+                 "%s", o.err.text);
+    oracle_close(&o);
+    oracle_check(oracle_open(&o, two_in_front, NULL, "S>=2") == LAW_HOLDS, "%s", o.err.text);
+    oracle_laws(&o, "two frames in front", pulses, lengths);
+    oracle_close(&o);
+}
+
 int main(void)
 {
+    test_first_copied();
+    test_two_in_front();
     test_long_sizes();
     test_masked_by_length();
     test_even_from();

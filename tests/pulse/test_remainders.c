@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Decoders that are resized to the lengths of their skips, which lie behind an odd cut: they stream
  * for lengths of one remainder, which the refusal names for the whole net. */
+#include "engine/graph/control.h"
 #include "tests/pulse/oracle.h"
 
 #include <stdio.h>
@@ -92,6 +93,79 @@ static const struct unet nets[] = {
     { FRONT_VALID, DOWN_VALID, UP_LINEAR, 2, NULL, 0, 0 },
 };
 
+/* ---- blocks behind a cut, and a branch for odd lengths ---- */
+
+/* Blocks of 5, two frames cut off in front of them. */
+static void blocks(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_slice(b, gb_input(b, "x", 3, 1, GB_TIME, WIDTH), 1, 2, INT64_MAX, 1);
+    x = GB(b, "Softmax", "axis=2", GB(b, "Reshape", "", x, gb_ints(b, 1, -1, 5, WIDTH)));
+    gb_output(b, GB(b, "Reshape", "", x, gb_ints(b, 1, -1, WIDTH)));
+}
+
+/* What an odd length gets, or loses: zeros or a copy behind, its last frame, its first. */
+enum odd { ODD_ZERO, ODD_EDGE, ODD_LAST, ODD_FIRST };
+
+static uint32_t odd_put(struct gb *b, enum odd how, uint32_t x)
+{
+    switch (how) {
+    case ODD_ZERO: return gb_pad(b, x, 3, 2, "constant", 0, 1);
+    case ODD_EDGE: return gb_pad(b, x, 3, 2, "edge", 0, 1);
+    case ODD_LAST: return gb_slice(b, x, 2, 0, -1, 1);
+    default: return gb_slice(b, x, 2, 1, INT64_MAX, 1);
+    }
+}
+
+/* if x.shape[-1] % 2: x = F.pad(x, (0, 1)) */
+static void branch(struct gb *b, const void *ctx)
+{
+    const uint32_t x = gb_input(b, "x", 3, 1, WIDTH, GB_TIME),
+                   n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 2)),
+                   odd = GB(b, "Equal", "", GB(b, "Mod", "", n, gb_int(b, 2)), gb_int(b, 1));
+    const uint32_t in[2] = { odd, x };
+    struct gb body[2];
+    struct graph **bodies = arena_array(b->arena, struct graph *, 2);
+    for (int k = 0; k < 2; k++) {
+        gb_body(&body[k], b, k ? "else" : "then");
+        const uint32_t y = gb_body_input(&body[k], "x");
+        gb_output(&body[k], k ? y : odd_put(&body[k], *(const enum odd *) ctx, y));
+        b->n_names = body[k].n_names;
+        bodies[k] = body[k].g;
+    }
+    uint32_t out = graph_add_wire(b->g, "chosen", NULL);
+    struct node *made = graph_add_node(b->g, &op_if, "chosen", NULL, in, 2, &out, 1);
+    made->body = bodies;
+    made->n_body = 2;
+    gb_output(b, GB(b, "Conv", "strides=2", out, gb_weights(b, 3, WIDTH, WIDTH, 2)));
+}
+
+static void assert_test(gb_recipe *recipe, const void *ctx, const char *op, const char *asserted,
+                        const int64_t *lengths)
+{
+    static const int64_t pulses[] = { 10, 20, 50, -1 };
+    struct oracle o = { .seed = 1 };
+    enum verdict v = oracle_open(&o, recipe, ctx, NULL);
+    oracle_check(v == LAW_REFUSED && strstr(o.err.text, op) && strstr(o.err.text, "with --assert"),
+                 "%s: %s", op, o.err.text);
+    oracle_close(&o);
+    oracle_check(oracle_open(&o, recipe, ctx, asserted) == LAW_HOLDS, "%s: %s", op, o.err.text);
+    oracle_check(oracle_laws(&o, asserted, pulses, lengths) >= 3, "%s: too few whole runs", op);
+    oracle_close(&o);
+}
+
+static void asserts_test(void)
+{
+    static const int64_t fifths[] = { 7, 12, 32, -1 }, even[] = { 2, 4, 18, 40, -1 },
+                         odd[] = { 1, 3, 5, 19, 41, -1 };
+    static const enum odd ways[] = { ODD_ZERO, ODD_EDGE, ODD_LAST, ODD_FIRST };
+    assert_test(blocks, NULL, "(Reshape)", "S == 5*(S/5) + 2", fifths);
+    for (size_t i = 0; i < 4; i++) {
+        assert_test(branch, &ways[i], "(If)", HALVES, even);
+        assert_test(branch, &ways[i], "(If)", ODD, odd + (ways[i] > ODD_EDGE));
+    }
+}
+
 /* The least lengths of the remainder, and some more. */
 static void lengths_put(const struct unet *u, int64_t *ret, int n)
 {
@@ -131,5 +205,6 @@ int main(void)
 {
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++)
         net_test(&nets[i], (int) i);
+    asserts_test();
     return oracle_end();
 }
