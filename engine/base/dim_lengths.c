@@ -64,25 +64,35 @@ static void assertions_print(const struct sought *s, struct lengths_sought l, ch
                  (long long) (l.k * l.least));
 }
 
+/* Of the divisors of `all`: multiples, or else what is left over them. */
+static bool lengths_find(const struct sought *s, int64_t all, bool rests,
+                         struct lengths_sought *ret)
+{
+    for (int64_t k = 1; k <= all && k <= DIM_MULTIPLE_MAX; k++) {
+        struct lengths_sought l = { .k = k };
+        if (all % k)
+            continue;
+        const bool plain = !rests && k > 1 && holds_from(s, l);
+        l.least = plain || rests ? 0 : least_of(s, k);
+        l.rest = rests ? rest_of(s, k) : 0;
+        *ret = l;
+        if (plain || l.least || l.rest)
+            return true;
+    }
+    return false;
+}
+
 bool dim_lengths_assert(struct dims *ds, const struct dim *symbol, int64_t all, dim_holds *holds,
                         void *ctx, char *ret, size_t cap)
 {
     const struct sought s = { ds, symbol, dim_symbol(ds, "_more/than/least"), holds, ctx };
+    struct lengths_sought l;
     rill_error unused;
     ret[0] = 0;
     if (dims_assume(ds, s.more, &unused) != RILL_OK)
         return false;
-    for (int64_t k = 1; k <= all && k <= DIM_MULTIPLE_MAX; k++) {
-        if (all % k)
-            continue;
-        struct lengths_sought l = { .k = k };
-        const bool plain = k > 1 && holds_from(&s, l);
-        l.least = plain ? 0 : least_of(&s, k);
-        l.rest = plain || l.least ? 0 : rest_of(&s, k);
-        if (plain || l.least || l.rest) {
-            assertions_print(&s, l, ret, cap);
-            return true;
-        }
-    }
-    return false;
+    const bool found = lengths_find(&s, all, false, &l) || lengths_find(&s, all, true, &l);
+    if (found)
+        assertions_print(&s, l, ret, cap);
+    return found;
 }

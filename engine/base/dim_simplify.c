@@ -154,25 +154,26 @@ static bool lin_cancel_choices(struct dims *ds, struct lin *l)
     return false;
 }
 
-/* Takes term i, k * floor(x/q), for k*(x - r)/q where q divides k*x: x is a symbol times a number,
- * which leaves r over q as the symbol is asserted to be. */
+/* Takes of term i, k * floor(x/q), what q divides of k*x, for k*(x - r)/q: x is a symbol times a
+ * number, which leaves r over q as the symbol is asserted to be. */
 static bool lin_take_whole(struct lin *l, unsigned i)
 {
     const struct dim *d = l->t[i];
-    const int64_t k = l->k[i];
     struct lin x;
     int64_t all, part, over, q = d->value;
     if (d->kind != DIM_DIV)
         return false;
     lin_init(&x, d->arg[0]);
-    if (x.bad || x.n != 1 || x.c || x.t[0]->kind != DIM_SYM ||
-        __builtin_mul_overflow(x.k[0], dim_rest_of(x.t[0]).of, &all) || all % q ||
-        __builtin_mul_overflow(x.k[0], k, &part) || part % q ||
+    if (x.bad || x.n != 1 || x.c || x.t[0]->kind != DIM_SYM)
+        return false;
+    const int64_t unit = q / gcd_i64(x.k[0], q), k = l->k[i] - l->k[i] % unit;
+    if (!k || __builtin_mul_overflow(x.k[0], dim_rest_of(x.t[0]).of, &all) || all % q ||
+        __builtin_mul_overflow(x.k[0], k, &part) ||
         __builtin_mul_overflow(lin_rest(&x, &q), k, &over))
         return false;
-    lin_remove(l, i);
-    lin_add(l, part / d->value, x.t[0]);
-    l->bad |= __builtin_sub_overflow(l->c, over / d->value, &l->c);
+    lin_add(l, -k, d);
+    lin_add(l, part / q, x.t[0]);
+    l->bad |= __builtin_sub_overflow(l->c, over / q, &l->c);
     return true;
 }
 
@@ -459,6 +460,34 @@ static bool div_turn(struct lin *l, int64_t q)
     return true;
 }
 
+/* Term i of l, a symbol s of m multiples, as m * floor(s/m) and its rest, where that is there too
+ * and q divides both together. */
+static bool div_join(struct lin *l, unsigned i, int64_t q)
+{
+    const struct dim *s = l->t[i], *whole = NULL;
+    const struct dim_rest r = dim_rest_of(s);
+    const int64_t k = l->k[i];
+    int64_t all, over, both;
+    unsigned at = 0;
+    for (; r.of > 1 && at < l->n && !whole; at++)
+        if (l->t[at]->kind == DIM_DIV && l->t[at]->value == r.of && l->t[at]->arg[0] == s)
+            whole = l->t[at];
+    if (!whole || __builtin_mul_overflow(k, r.of, &all) ||
+        __builtin_mul_overflow(k, r.rest, &over) ||
+        __builtin_add_overflow(all, l->k[at - 1], &both) || both % q)
+        return false;
+    lin_add(l, -k, s);
+    lin_add(l, all, whole);
+    l->bad |= __builtin_add_overflow(l->c, over, &l->c);
+    return true;
+}
+
+static void div_join_all(struct lin *l, int64_t q)
+{
+    for (unsigned i = 0; i < l->n && !l->bad;)
+        i = div_join(l, i, q) ? 0 : i + 1;
+}
+
 const struct dim *dim_div_int(struct dims *ds, const struct dim *a, int64_t q)
 {
     if (q <= 0)
@@ -473,6 +502,7 @@ const struct dim *dim_div_int(struct dims *ds, const struct dim *a, int64_t q)
     do {
         while (!l.bad && lin_take_wholes(&l))
             ;
+        div_join_all(&l, q);
         div_split(&l, q, &more);
         for (unsigned i = 0; i < more.n; i++)
             lin_add(&whole, more.k[i], more.t[i]);

@@ -82,3 +82,17 @@ rill_status branch_shapes_refuse(struct dims *ds, const struct node *n, unsigned
                                : "",
                    at);
 }
+
+rill_status branch_untyped(struct dims *ds, const struct node *n, const struct tensor *cond,
+                           rill_status s, rill_error *err)
+{
+    char at[200];
+    if (s == RILL_NOMEM || dims_status(ds, NULL) != RILL_OK)
+        return s;
+    decided_print(ds, cond, at, sizeof at);
+    return at[0] ? op_fail(err, RILL_UNSUPPORTED, n,
+                           "its condition depends on the length, of which a branch makes sizes; it "
+                           "is known with%s",
+                           at)
+                 : s;
+}

@@ -9,4 +9,10 @@
 rill_status branch_shapes_refuse(struct dims *ds, const struct node *n, unsigned output,
                                  const struct fact *then_gives, const struct fact *else_gives,
                                  const struct tensor *cond, rill_error *err);
+
+/* Status s of a branch that could not be typed, as the lengths that it makes sizes of are told at
+ * the end only; or UNSUPPORTED, with the lengths for which the condition is known, where such are
+ * seen. */
+rill_status branch_untyped(struct dims *ds, const struct node *n, const struct tensor *cond,
+                           rill_status s, rill_error *err);
 #endif

@@ -432,8 +432,11 @@ static rill_status if_type(struct typer *t, struct scope *s, const struct node *
         if (facts[i].value && facts[i].value->type == DTYPE_DIM)
             facts[i].value = NULL; /* a length that a stream is told of at its end */
     }
-    for (int b = 0; b < 2; b++) /* which keep the same inputs */
-        TRY(body_type(t, n->body[b], facts + 1, keep, &body[b]));
+    for (int b = 0; b < 2; b++) { /* which keep the same inputs */
+        const rill_status typed = body_type(t, n->body[b], facts + 1, keep, &body[b]);
+        if (typed != RILL_OK)
+            return branch_untyped(s->dst->dims, n, cond, typed, t->err);
+    }
     for (int b = 0; b < 2; b++)
         graph_sizes_refresh(body[b]);
     for (unsigned i = 0; i < n->n_out; i++) {

@@ -10,7 +10,22 @@
 
 enum { WIDTH = 4, HIDDEN = 3 };
 
-enum within { CELL, LAST_STATE, NORM, PRODUCT, ATTENTION, ROWS_APART, ACROSS, N_WITHIN };
+enum within {
+    CELL,
+    LAST_STATE,
+    NORM,
+    PRODUCT,
+    ATTENTION,
+    ROWS_APART,
+    ACROSS,
+    MEAN,
+    CENTRED,
+    CONVOLVED,
+    POOLED,
+    MOVED,
+    FLAT,
+    N_WITHIN
+};
 
 struct batch {
     const char *name;
@@ -29,6 +44,13 @@ static const struct batch list[] = {
     { "chunks of one frame", 2, 1, PRODUCT, true },
     { "split in other axes", 2, 4, ROWS_APART, true },
     { "a sum over all rows", 2, 4, ACROSS, false },
+    { "means", 2, 4, MEAN, true },
+    { "means of three sequences", 3, 2, MEAN, true },
+    { "means taken off", 3, 5, CENTRED, true },
+    { "convolutions", 2, 4, CONVOLVED, true },
+    { "convolutions, pooled", 2, 3, POOLED, true },
+    { "frames that are cut, padded, picked, joined", 2, 4, MOVED, true },
+    { "a chunk as one row", 4, 2, FLAT, true },
 };
 
 /* A GRU over the chunk, which is axis 1 of [rows, chunk, WIDTH]: [rows, chunk, 2 * HIDDEN], or the
@@ -65,6 +87,21 @@ static uint32_t made_within(struct gb *b, uint32_t x, const struct batch *c)
         x = GB(b, "Reshape", "", x, gb_ints(b, 0, c->chunk, 2, WIDTH / 2));
         return GB(b, "Softmax", "axis=1", gb_transpose(b, x, "0,2,1,3"));
     case ACROSS: return GB(b, "CumSum", "", x, gb_int(b, 0));
+    case MEAN: return GB(b, "ReduceMean", "keepdims=0", x, gb_ints(b, 1));
+    case CENTRED: return GB(b, "Sub", "", x, GB(b, "ReduceMean", "", x, gb_ints(b, -2)));
+    case CONVOLVED:
+    case POOLED:
+        x = GB(b, "Conv", "pads=1,1", gb_transpose(b, x, "0,2,1"),
+               gb_weights(b, 3, WIDTH, WIDTH, 3));
+        return c->within == POOLED ? GB(b, "GlobalAveragePool", "", x)
+                                   : gb_transpose(b, x, "0,2,1");
+    case MOVED:
+        x = gb_pad(b, gb_slice(b, x, 1, 1, INT64_MAX, 1), 3, 1, "edge", 0, 2);
+        x = GB(b, "Concat", "axis=1", x, GB(b, "Tanh", "", x));
+        return GB(b, "CumSum", "", GB(b, "Gather", "axis=1", x, gb_ints(b, 0, 4)), gb_int(b, 1));
+    case FLAT:
+        return GB(b, "Gemm", "", GB(b, "Reshape", "", x, gb_ints(b, -1, c->chunk * WIDTH)),
+                  gb_weights(b, 2, c->chunk * WIDTH, WIDTH), gb_weights(b, 1, WIDTH));
     case N_WITHIN: break;
     }
     return WIRE_NONE;

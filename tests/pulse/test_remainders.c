@@ -117,33 +117,60 @@ static uint32_t odd_put(struct gb *b, enum odd how, uint32_t x)
     }
 }
 
+/* x, or what `odd` says of it where `cond` holds; pads: a list that the branch pads by, if any. */
+static uint32_t chosen(struct gb *b, uint32_t cond, uint32_t x, uint32_t pads, const enum odd *odd)
+{
+    const uint32_t in[3] = { cond, x, pads };
+    const unsigned n_in = pads == WIRE_NONE ? 2 : 3;
+    struct gb body[2];
+    struct graph **bodies = arena_array(b->arena, struct graph *, 2);
+    for (int k = 0; k < 2; k++) {
+        gb_body(&body[k], b, k ? "else" : "then");
+        const uint32_t y = gb_body_input(&body[k], "x"),
+                       by = n_in == 3 ? gb_body_input(&body[k], "pads") : WIRE_NONE;
+        gb_output(&body[k],
+                  k              ? y
+                      : n_in < 3 ? odd_put(&body[k], *odd, y)
+                                 : GB(&body[k], "Pad", "", y, by));
+        b->n_names = body[k].n_names;
+        bodies[k] = body[k].g;
+    }
+    uint32_t out = graph_add_wire(b->g, "chosen", NULL);
+    struct node *made = graph_add_node(b->g, &op_if, "chosen", NULL, in, n_in, &out, 1);
+    made->body = bodies;
+    made->n_body = 2;
+    return out;
+}
+
 /* if x.shape[-1] % 2: x = F.pad(x, (0, 1)) */
 static void branch(struct gb *b, const void *ctx)
 {
     const uint32_t x = gb_input(b, "x", 3, 1, WIDTH, GB_TIME),
                    n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 2)),
-                   odd = GB(b, "Equal", "", GB(b, "Mod", "", n, gb_int(b, 2)), gb_int(b, 1));
-    const uint32_t in[2] = { odd, x };
-    struct gb body[2];
-    struct graph **bodies = arena_array(b->arena, struct graph *, 2);
-    for (int k = 0; k < 2; k++) {
-        gb_body(&body[k], b, k ? "else" : "then");
-        const uint32_t y = gb_body_input(&body[k], "x");
-        gb_output(&body[k], k ? y : odd_put(&body[k], *(const enum odd *) ctx, y));
-        b->n_names = body[k].n_names;
-        bodies[k] = body[k].g;
-    }
-    uint32_t out = graph_add_wire(b->g, "chosen", NULL);
-    struct node *made = graph_add_node(b->g, &op_if, "chosen", NULL, in, 2, &out, 1);
-    made->body = bodies;
-    made->n_body = 2;
-    gb_output(b, GB(b, "Conv", "strides=2", out, gb_weights(b, 3, WIDTH, WIDTH, 2)));
+                   odd = GB(b, "Equal", "", GB(b, "Mod", "", n, gb_int(b, 2)), gb_int(b, 1)),
+                   y = chosen(b, odd, x, WIRE_NONE, ctx);
+    gb_output(b, GB(b, "Conv", "strides=2", y, gb_weights(b, 3, WIDTH, WIDTH, 2)));
+}
+
+/* more = -x.shape[-1] % 4; if more: x = F.pad(x, (0, more)) */
+static void filled(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, WIDTH, GB_TIME),
+                   n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_ints(b, 2)),
+                   more = GB(b, "Mod", "", GB(b, "Neg", "", n), gb_ints(b, 4)),
+                   any = GB(b, "Greater", "", GB(b, "Squeeze", "", more, gb_ints(b, 0)),
+                            gb_int(b, 0)),
+                   pads = GB(b, "Concat", "axis=0", gb_ints(b, 0, 0, 0, 0, 0), more);
+    gb_output(b,
+              GB(b, "Conv", "strides=4", chosen(b, any, x, pads, NULL),
+                 gb_weights(b, 3, WIDTH, WIDTH, 4)));
 }
 
 static void assert_test(gb_recipe *recipe, const void *ctx, const char *op, const char *asserted,
                         const int64_t *lengths)
 {
-    static const int64_t pulses[] = { 10, 20, 50, -1 };
+    static const int64_t pulses[] = { 20, 40, 100, -1 };
     struct oracle o = { .seed = 1 };
     enum verdict v = oracle_open(&o, recipe, ctx, NULL);
     oracle_check(v == LAW_REFUSED && strstr(o.err.text, op) && strstr(o.err.text, "with --assert"),
@@ -160,6 +187,8 @@ static void asserts_test(void)
                          odd[] = { 1, 3, 5, 19, 41, -1 };
     static const enum odd ways[] = { ODD_ZERO, ODD_EDGE, ODD_LAST, ODD_FIRST };
     assert_test(blocks, NULL, "(Reshape)", "S == 5*(S/5) + 2", fifths);
+    assert_test(filled, NULL, "(If)", "S == 4*(S/4)", (const int64_t[]) { 4, 12, 40, -1 });
+    assert_test(filled, NULL, "(If)", "S == 4*(S/4) + 3", (const int64_t[]) { 3, 7, 43, -1 });
     for (size_t i = 0; i < 4; i++) {
         assert_test(branch, &ways[i], "(If)", HALVES, even);
         assert_test(branch, &ways[i], "(If)", ODD, odd + (ways[i] > ODD_EDGE));

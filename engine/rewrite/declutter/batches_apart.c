@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Chunks of several sequences that a Reshape makes rows of one axis ([B, T, F] -> [B*(T/k), k, F],
- * as cells within chunks are written) cannot be cut along time: the sequences are computed apart,
- * from the Reshape that merges them to the one that splits them again, and joined there. */
+ * as cells, convolutions and means within chunks are written) cannot be cut along time: the
+ * sequences are computed apart, from the Reshape that merges them to the one that splits them
+ * again, and joined there. */
 #include "engine/graph/edit.h"
 #include "engine/ops/attrs.h"
 #include "engine/rewrite/declutter/match.h"
@@ -162,6 +163,139 @@ static int axis_of_rows(const struct batches *b, const struct node *n, int axis)
     return axis_normalise(axis_of(n), rank) != axis ? axis : STUCK;
 }
 
+/* The axes of the list that input i is, as a set; false: there is none, or it is no constant. */
+static bool axes_named(const struct batches *b, const struct node *n, unsigned i, int rank,
+                       bool *ret_named)
+{
+    int64_t axes[RANK_MAX];
+    unsigned count;
+    if (!node_has_input(n, i) || !match_ints(b->e->g, n->in[i], axes, RANK_MAX, &count) ||
+        count == 0)
+        return false;
+    for (unsigned k = 0; k < count; k++) {
+        const int a = axis_normalise(axes[k], rank);
+        if (a < 0)
+            return false;
+        ret_named[a] = true;
+    }
+    return true;
+}
+
+/* A sum, mean or the like over other axes, which stay as axes of 1 or go. */
+static int axis_of_reduce(const struct batches *b, const struct node *n, int axis)
+{
+    bool named[RANK_MAX] = { false };
+    int to = axis;
+    if (!axes_named(b, n, 1, fact_at(b, n->in[0])->rank, named) || named[axis])
+        return STUCK;
+    for (int i = 0; i < axis && !reduce_attr_of(n)->keepdims; i++)
+        to -= named[i];
+    return to;
+}
+
+/* Frames of other axes. */
+static int axis_of_slice(const struct batches *b, const struct node *n, int axis)
+{
+    bool named[RANK_MAX] = { false };
+    return axes_named(b, n, 3, fact_at(b, n->in[0])->rank, named) && !named[axis] ? axis : STUCK;
+}
+
+static int axis_of_pad(const struct batches *b, const struct node *n, int axis)
+{
+    const int rank = fact_at(b, n->in[0])->rank;
+    int64_t pads[2 * RANK_MAX];
+    unsigned count;
+    const bool known = !node_has_input(n, 3) &&
+        match_ints(b->e->g, n->in[1], pads, 2 * RANK_MAX, &count) && (int) count == 2 * rank;
+    return known && pads[axis] == 0 && pads[rank + axis] == 0 ? axis : STUCK;
+}
+
+/* All that it joins is merged, at the same axis, and joined along another. */
+static int axis_of_concat(const struct batches *b, const struct node *n)
+{
+    const int axis = axis_at(b, n->in[0]);
+    for (unsigned i = 1; i < n->n_in; i++)
+        if (axis_at(b, n->in[i]) != axis)
+            return STUCK;
+    return axis != APART && axis_normalise(axis_of(n), fact_at(b, n->in[0])->rank) != axis ? axis
+                                                                                           : STUCK;
+}
+
+/* Places of another axis, in as many axes as the list has. */
+static int axis_of_gather(const struct batches *b, const struct node *n, int axis)
+{
+    const int along = axis_normalise(axis_of(n), fact_at(b, n->in[0])->rank);
+    if (along == axis)
+        return STUCK;
+    return along > axis ? axis : axis + fact_at(b, n->in[1])->rank - 1;
+}
+
+static int axis_of_cumsum(const struct batches *b, const struct node *n, int axis)
+{
+    int64_t along;
+    unsigned count;
+    return match_ints(b->e->g, n->in[1], &along, 1, &count) && count == 1 &&
+            axis_normalise(along, fact_at(b, n->in[0])->rank) != axis
+        ? axis
+        : STUCK;
+}
+
+static int axis_of_gemm(const struct batches *b, const struct node *n, int axis)
+{
+    const struct gemm_attr *a = gemm_attr_of(n);
+    const bool all = !node_has_input(n, 2) || fact_at(b, n->in[2])->rank < 2 ||
+        dim_is(fact_at(b, n->in[2])->shape[0], 1);
+    return !a->ta && axis == 0 && all && !a->epilogue.n ? axis : STUCK;
+}
+
+/* Ops over windows or statistics of places, of each row of axis 0. */
+static bool is_of_places(const struct node *n)
+{
+    static const enum op_id ids[] = {
+        OP_AVERAGE_POOL,
+        OP_BATCH_NORMALIZATION,
+        OP_CONV,
+        OP_CONV_TRANSPOSE,
+        OP_GLOBAL_AVERAGE_POOL,
+        OP_GLOBAL_MAX_POOL,
+        OP_INSTANCE_NORMALIZATION,
+        OP_GROUP_NORMALIZATION,
+        OP_LP_POOL,
+        OP_MAX_POOL,
+    };
+    return node_is_among(n, ids, sizeof ids / sizeof *ids);
+}
+
+static bool is_reduce(const struct node *n)
+{
+    static const enum op_id ids[] = {
+        OP_REDUCE_L1,  OP_REDUCE_L2,         OP_REDUCE_LOG_SUM, OP_REDUCE_LOG_SUM_EXP,
+        OP_REDUCE_MAX, OP_REDUCE_MEAN,       OP_REDUCE_MIN,     OP_REDUCE_PROD,
+        OP_REDUCE_SUM, OP_REDUCE_SUM_SQUARE,
+    };
+    return node_is_among(n, ids, sizeof ids / sizeof *ids);
+}
+
+/* The same of an op that moves or reads other axes, of whose inputs the first alone is merged. */
+static int axis_of_moved(const struct batches *b, const struct node *n, int axis)
+{
+    switch (n->op->id) {
+    case OP_TRANSPOSE: return axis_of_transpose(n, axis, fact_at(b, n->in[0])->rank);
+    case OP_RESHAPE: return axis_of_reshape(b, n, axis);
+    case OP_SQUEEZE:
+    case OP_UNSQUEEZE: return axis_of_squeeze(b, n, axis);
+    case OP_SLICE: return axis_of_slice(b, n, axis);
+    case OP_PAD: return axis_of_pad(b, n, axis);
+    case OP_GATHER: return axis_of_gather(b, n, axis);
+    case OP_CUMSUM: return axis_of_cumsum(b, n, axis);
+    case OP_GEMM: return axis_of_gemm(b, n, axis);
+    case OP_LAYER_NORMALIZATION:
+    case OP_SOFTMAX:
+    case OP_LOG_SOFTMAX: return axis_of_rows(b, n, axis);
+    default: return STUCK;
+    }
+}
+
 /* The axis of output 0 of a node, of which input 0 is merged. */
 static int axis_of_node(const struct batches *b, const struct node *n)
 {
@@ -175,20 +309,16 @@ static int axis_of_node(const struct batches *b, const struct node *n)
         return axis_of_elements(b, n);
     if (node_is(n, OP_MATMUL))
         return axis_of_product(b, n);
+    if (node_is(n, OP_CONCAT))
+        return axis_of_concat(b, n);
     for (unsigned i = 1; i < n->n_in; i++)
         if (axis_at(b, n->in[i]) != APART)
             return STUCK;
-    switch (axis == APART ? OP_NONE : n->op->id) {
-    case OP_TRANSPOSE: return axis_of_transpose(n, axis, fact_at(b, n->in[0])->rank);
-    case OP_RESHAPE: return axis_of_reshape(b, n, axis);
-    case OP_SQUEEZE:
-    case OP_UNSQUEEZE: return axis_of_squeeze(b, n, axis);
-    case OP_INSTANCE_NORMALIZATION: return axis == 0 ? axis : STUCK;
-    case OP_LAYER_NORMALIZATION:
-    case OP_SOFTMAX:
-    case OP_LOG_SOFTMAX: return axis_of_rows(b, n, axis);
-    default: return STUCK;
-    }
+    if (axis == APART || n->n_out != 1)
+        return STUCK;
+    if (is_of_places(n))
+        return axis == 0 ? axis : STUCK;
+    return is_reduce(n) ? axis_of_reduce(b, n, axis) : axis_of_moved(b, n, axis);
 }
 
 static bool reads_merged(const struct batches *b, const struct node *n)
