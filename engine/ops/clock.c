@@ -403,6 +403,14 @@ static struct rows rows_of(const struct eval *e, bool window)
 #define WORDS_FEW 4  /* of a row, */
 #define WORDS_ALL 48 /* and of all rows, that are moved one by one */
 
+/* Rows of one word. */
+static void word_move(uint32_t *restrict w, size_t w_apart, const uint32_t *restrict x,
+                      size_t x_apart, size_t rows)
+{
+    for (; rows; rows--, w += w_apart, x += x_apart)
+        *w = *x;
+}
+
 /* Rows of n words, so many words apart. */
 static void words_move(const struct kern *k, uint32_t *restrict w, size_t w_apart,
                        const uint32_t *restrict x, size_t x_apart, size_t rows, size_t n)
@@ -412,6 +420,10 @@ static void words_move(const struct kern *k, uint32_t *restrict w, size_t w_apar
                                              .from = { 0, 0, (ptrdiff_t) x_apart, 1 },
                                              .to = { 0, 0, (ptrdiff_t) w_apart, 1 } };
         k->strided_copy_f32((float *) (void *) w, (const float *) (const void *) x, &m);
+        return;
+    }
+    if (n == 1) {
+        word_move(w, w_apart, x, x_apart, rows);
         return;
     }
     for (; rows; rows--, w += w_apart, x += x_apart)
