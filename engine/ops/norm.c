@@ -71,29 +71,70 @@ void batch_numbers(float eps, int64_t n, const float *g, const float *b, const f
     }
 }
 
+/* Channels of fewer elements are normalised all at once, by a table of as many numbers, which stays
+ * in the first cache. */
+#define CHANNEL_FEW 64
+#define TABLE_FLOATS 4096
+
+struct batch_args {
+    const float *numbers; /* of each channel; NULL: inputs have them */
+    const float *each;    /* of each element of an item; NULL: channels one by one */
+};
+
+static const float *batch_each(struct arena *a, const float *s, int64_t ch, int64_t inner)
+{
+    float *each = arena_alloc_array(a, (size_t) (2 * ch * inner) + 1, sizeof *each);
+    for (int64_t i = 0; each && i < 2 * ch * inner; i++)
+        each[i] = s[i / inner];
+    return each;
+}
+
 static rill_status batch_prepare(struct prep *c)
 {
     const struct batch_attr *a = c->attr;
-    int64_t n = c->in[0]->dim[1];
+    struct batch_args *args = arena_new(c->arena, struct batch_args);
+    const int64_t n = c->in[0]->dim[1], inner = inner_size(c->in[0], 2);
     c->scratch_bytes = (size_t) n * 2 * sizeof(float);
     c->kernel = "muls_f32, adds_f32";
+    c->args = args;
     for (unsigned i = 1; i <= 4; i++)
         if (!c->in[i]->data)
-            return RILL_OK;
+            return args ? RILL_OK : op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     float *s = arena_alloc_array(c->arena, (size_t) n * 2 + 1, sizeof *s);
-    if (!s)
+    if (!args || !s)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     batch_numbers(a->epsilon, n, c->in[1]->data, c->in[2]->data, c->in[3]->data, c->in[4]->data, s);
-    c->args = s;
-    return RILL_OK;
+    args->numbers = s;
+    if (inner >= CHANNEL_FEW || 2 * n * inner > TABLE_FLOATS)
+        return RILL_OK;
+    args->each = batch_each(c->arena, s, n, inner);
+    c->kernel = "mul_f32, add_f32";
+    return args->each ? RILL_OK : op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+}
+
+static void batch_each_eval(const struct eval *e, const float *each)
+{
+    const struct tensor *x = e->in[0];
+    const size_t n = (size_t) (x->dim[1] * inner_size(x, 2));
+    const float *from = e->x[0];
+    float *to = e->y[0];
+    for (int64_t i = 0; i < x->dim[0]; i++, from += n, to += n) {
+        e->kern->mul_f32(to, from, each, n);
+        e->kern->add_f32(to, to, each + n, n);
+    }
 }
 
 static void batch_eval(const struct eval *e)
 {
     const struct tensor *x = e->in[0];
     int64_t ch = x->dim[1], inner = inner_size(x, 2);
-    const float *s = e->args, *from = e->x[0];
+    const struct batch_args *args = e->args;
+    const float *s = args->numbers, *from = e->x[0];
     float *to = e->y[0];
+    if (args->each) {
+        batch_each_eval(e, args->each);
+        return;
+    }
     if (!s) {
         batch_numbers(((const struct batch_attr *) e->attr)->epsilon, ch, e->x[1], e->x[2], e->x[3],
                       e->x[4], e->scratch);
