@@ -2,7 +2,12 @@
 /* Convolution of many groups of one output each over images of short rows: lanes along the places
  * of all rows, which lie one after the other. */
 
-#define FLAT_GROUPS 4 /* share masks */
+/* Groups that share masks: as many sums as wait for none. */
+#ifdef V16_TRANSPOSES
+#define FLAT_GROUPS 8
+#else
+#define FLAT_GROUPS 4
+#endif
 
 /* A vector of places of some groups. some: not all terms exist. */
 V16_UNROLLED void FN(flat_tile)(float *restrict y, const float *restrict x, const float *restrict w,

@@ -589,9 +589,32 @@ V16_UNROLLED void FN(rows_fold)(float *y, const float *x, size_t n, const int ro
     v16_store_n(y + i, a, n - i);
 }
 
+/* The same of short rows, column by column: what is stored under a mask of AVX-512 waits before it is
+ * loaded again. */
+#ifdef V16_TRANSPOSES
+#define FOLD_SHORT 64
+#else
+#define FOLD_SHORT 0
+#endif
+
+V16_UNROLLED void FN(short_fold)(float *y, const float *x, size_t rows, size_t n, const int how)
+{
+    for (size_t i = 0; i < n; i += 16) {
+        const size_t now = n - i < 16 ? n - i : 16;
+        v16 a = v16_load_n(y + i, now);
+        for (size_t r = 0; r < rows; r++)
+            a = FN(folded)(a, v16_load_n(x + r * n + i, now), how);
+        v16_store_n(y + i, a, now);
+    }
+}
+
 #define FOLD(how)                                                                                  \
     static void FN(fold_##how)(float *y, const float *x, size_t rows, size_t n)                    \
     {                                                                                              \
+        if (n <= FOLD_SHORT && n % 16) {                                                           \
+            FN(short_fold)(y, x, rows, n, KERN_FOLD_##how);                                        \
+            return;                                                                                \
+        }                                                                                          \
         for (; rows >= 4; rows -= 4, x += 4 * n)                                                   \
             FN(rows_fold)(y, x, n, 4, KERN_FOLD_##how);                                            \
         for (; rows; rows--, x += n)                                                               \

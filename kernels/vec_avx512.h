@@ -210,6 +210,11 @@ V16_INLINE v8 v8_load_n(const float *p, size_t n)
 {
     return _mm256_maskz_loadu_ps((__mmask8) first_n(n), p);
 }
+#define V8_MASKS
+V16_INLINE v8 v8_load_mask(const float *p, uint32_t mask)
+{
+    return _mm256_maskz_loadu_ps((__mmask8) mask, p);
+}
 V16_INLINE void v8_store_n(float *p, v8 a, size_t n)
 {
     _mm256_mask_storeu_ps(p, (__mmask8) first_n(n), a);

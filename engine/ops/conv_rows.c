@@ -215,9 +215,10 @@ static bool rows_alone(const struct conv_rows *v)
 
 static rill_status direct_prepare(struct prep *c, struct conv_rows *v)
 {
-    v->blocked = lines_reread(v) || (v->way == CONV_CHANNELS && !v->inside) || masks_cost(v);
-    if (rows_alone(v) && conv_flat_fits(&v->g, v->cin) &&
-        !(v->flat = conv_flat_new(c->arena, &v->g, v->cin)))
+    const bool flat = v->way == CONV_FLAT;
+    v->blocked =
+        !flat && (lines_reread(v) || (v->way == CONV_CHANNELS && !v->inside) || masks_cost(v));
+    if (flat && !(v->flat = conv_flat_new(c->arena, &v->g, v->cin, v->group == 1)))
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     for (int64_t i = 0; i < v->n_phases; i++) {
         struct conv_phase *p = &v->phase[i];
@@ -263,6 +264,20 @@ static void panels_pack(float *ret, const float *w, size_t n_outs, size_t n_taps
                 *ret++ = panel + o < n_outs ? w[(panel + o) * stride_o + (at ? at[t] : t)] : 0;
 }
 
+/* One output after the other. */
+static void outputs_pack(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o,
+                         const size_t *at)
+{
+    for (size_t o = 0; o < n_outs; o++)
+        for (size_t t = 0; t < n_taps; t++)
+            *ret++ = w[o * stride_o + (at ? at[t] : t)];
+}
+
+static size_t outputs_floats(size_t n_outs, size_t n_taps)
+{
+    return n_outs * n_taps;
+}
+
 static const struct {
     const char *name, *blocks;
     void (*pack)(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o,
@@ -274,6 +289,7 @@ static const struct {
     [CONV_CHANNELS] = { "conv_outs_f32", "blocks, conv_outs_f32", kern_outs_pack_f32,
                         kern_outs_packed_floats },
     [CONV_GROUPS] = { "conv_groups_f32", NULL, kern_outs_pack_f32, kern_outs_packed_floats },
+    [CONV_FLAT] = { "conv_flat_f32", NULL, outputs_pack, outputs_floats },
 };
 
 /* Groups that are packed apart, and outputs of each. */
@@ -370,7 +386,7 @@ static void scratch_set(struct prep *c, struct conv_rows *v)
         floats += (size_t) v->tile * (size_t) per_place;
     else
         floats += (size_t) v->n_phases * phase_floats(v) + blocks_floats(v) +
-            conv_flat_room(v->flat, v->group);
+            conv_flat_room(v->flat, v->group * v->cout);
     c->scratch_bytes = lines_room(v) * sizeof(struct kern_conv_line) + floats * sizeof(float);
 }
 
@@ -417,7 +433,6 @@ rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t gr
     if (v->way != CONV_PRODUCT)
         TRY(direct_prepare(c, v));
     c->kernel = v->tiles                        ? "tiles, gemm_at_f32"
-        : v->flat                               ? "conv_flat_f32"
         : v->way == CONV_PRODUCT && v->in_place ? "gemm_f32"
         : v->blocked                            ? ways[v->way].blocks
                                                 : ways[v->way].name;
@@ -539,12 +554,12 @@ static void rows_eval(struct work *u, float *packed_room)
     const struct window3 *g = &v->g;
     float *y = u->y;
     bool whole = v->n_phases == 1;
-    if (rows_alone(v)) {
+    if (v->flat || rows_alone(v)) {
         u->p = v->phase;
         u->packed = phase_weights(u->e, u->p, packed_room);
         if (v->flat)
-            conv_flat_run(v->flat, u->e->kern, u->p->row.n_groups, y, u->x, u->packed, u->bias,
-                          u->room);
+            conv_flat_run(v->flat, u->e->kern, (size_t) (v->group * v->cout), y, u->x, u->packed,
+                          u->bias, u->room);
         else
             depth_eval(u);
         return;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* conv_rows.h - what Conv and ConvTranspose share: rows of outputs, each the sum over lines of the
  * input and taps on those lines. Every output is one chain of fused multiply-adds that starts from
- * the bias and runs through (channel, kernel place) in order. There are four ways with the same
- * bits, chosen by the shape: lanes along the places of a row, or along the channels, both of which
- * read the input where it lies, and a product: over columns, or, of many places, of terms that are
- * read from where they lie (conv_tiles.h).
+ * the bias and runs through (channel, kernel place) in order. There are five ways with the same
+ * bits, chosen by the shape: lanes along the places of a row, or of all rows (conv_flat.h), along
+ * the outputs, or along the groups, and a product: over columns, or, of many places, of terms that
+ * are read from where they lie (conv_tiles.h).
  *
  * A transposed convolution of stride s on the last axis is s convolutions (phases), each with its
  * own taps and every s-th place of the output. */
@@ -15,7 +15,7 @@
 #include "engine/ops/epilogue.h"
 #include "engine/ops/window.h"
 
-enum conv_way { CONV_PRODUCT, CONV_PLACES, CONV_CHANNELS, CONV_GROUPS };
+enum conv_way { CONV_PRODUCT, CONV_PLACES, CONV_CHANNELS, CONV_GROUPS, CONV_FLAT };
 
 struct conv_phase {
     struct kern_conv row; /* places of the last axis; n: of this phase */
@@ -43,7 +43,7 @@ struct conv_rows {
     size_t in_place_at;
     bool tiles_fit;
     struct conv_tiles *tiles;                        /* of a product; NULL: over columns */
-    struct conv_flat *flat;                          /* of one output a group; NULL: row by row */
+    struct conv_flat *flat;                          /* NULL: row by row */
     size_t stride_out;                               /* from output to output in the weights */
     size_t most_weights, most_places, packed_floats; /* of any phase */
     int64_t tile;                                    /* places whose columns are made at once */

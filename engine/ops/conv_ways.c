@@ -65,10 +65,18 @@ static struct costs row_costs(const struct conv_rows *v, const struct conv_phase
     };
 }
 
-/* Lanes along the places of all rows (conv_flat.h): no other way fills them. */
-static bool flat_pays(const struct conv_rows *v)
+/* Lanes along the places of all rows (conv_flat.h). */
+static bool flat_fits(const struct conv_rows *v)
 {
-    return v->cout == 1 && v->group > 1 && !v->transposed && conv_flat_fits(&v->g, v->cin);
+    return (v->cout == 1 || v->group == 1) && !v->transposed && conv_flat_fits(&v->g, v->cin);
+}
+
+/* A row's share of those of all rows: their products, and what is turned and cut off. */
+static double flat_cost(const struct conv_rows *v)
+{
+    const double k = (double) v->phase[0].n_weights, rows = (double) (v->g.out[0] * v->g.out[1]),
+                 vecs = (double) conv_flat_vecs(&v->g) / rows;
+    return (double) v->cout * (vecs * (1.2 * k + 1) + 1) + (double) (v->cin * v->g.n_in) / 4 / rows;
 }
 
 /* A few places of many groups: in each a chain of taps waits for itself. Cycles of 16 groups on a
@@ -93,8 +101,8 @@ enum conv_way conv_way_choose(const struct conv_rows *v)
     bool strides = true;
     if (groups_pay(v))
         return CONV_GROUPS;
-    if (flat_pays(v) && masks_fit(v))
-        return CONV_PLACES;
+    if (flat_fits(v) && v->group > 1)
+        return CONV_FLAT; /* no other way fills them */
     for (int64_t i = 0; i < v->n_phases; i++) {
         struct costs c = row_costs(v, &v->phase[i]);
         all.product += c.product;
@@ -104,6 +112,8 @@ enum conv_way conv_way_choose(const struct conv_rows *v)
     }
     if (v->g.n_out <= MANY_ROWS_EACH && v->cin * v->cout * v->g.n_kernel > WEIGHTS_FLOATS)
         return CONV_PRODUCT; /* many streams share one reading of the weights */
+    if (flat_fits(v) && flat_cost(v) < least(least(all.places, all.product), all.channels))
+        return CONV_FLAT;
     if (strides && v->cout > 2 && all.channels < all.places && all.channels < all.product &&
         !turns_many(v))
         return CONV_CHANNELS;

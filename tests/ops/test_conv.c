@@ -586,6 +586,37 @@ static void output_shapes(struct ops_test *t)
         ops_same(t, 0, expected(t, &v, (const struct tensor *[]) { x, w, NULL }), 1e-5);
 }
 
+/* Rows of a few places, of one, and shorter than those of the input; many groups, or many outputs
+ * of one. */
+static void short_rows(struct ops_test *t)
+{
+    for (int i = 0; i < 400; i++) {
+        const bool groups = next(2), one = next(2);
+        struct shape s = { .axes = 2 + (int) (next(8) == 0),
+                           .batch = 1 + next(2),
+                           .group = groups ? 2 + next(9) : 1,
+                           .cin = 1 + next(2),
+                           .cout = groups ? 1 : 1 + next(20),
+                           .bias = next(2) };
+        const int rows = s.axes - 2, last = s.axes - 1;
+        for (int a = 0; a < s.axes; a++) {
+            s.kernel[a] = 1 + next(5);
+            s.dilation[a] = 1 + next(2);
+            s.stride[a] = a == rows ? 1 + next(3) : 1;
+            s.before[a] = next(3);
+            s.after[a] = next(3);
+            s.in[a] = (s.kernel[a] - 1) * s.dilation[a] + 1 + next(a == rows ? 30 : 5);
+        }
+        if (one) {
+            s.before[last] = s.after[last] = 0;
+            s.in[last] = (s.kernel[last] - 1) * s.dilation[last] + 1;
+        }
+        if (one || next(2))
+            s.in[rows] += s.stride[rows] - s.in[rows] % s.stride[rows];
+        chains_check(t, &s);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct ops_test t = ops_begin();
@@ -600,6 +631,7 @@ int main(int argc, char **argv)
         epilogue_of(&t, &s, i & 1);
     }
     many_places(&t);
+    short_rows(&t);
     block_check(&t);
     epilogue_refusals(&t);
     refusals(&t);
