@@ -95,8 +95,8 @@ static void laid_over_print(const struct pulser *p, const struct node *n, bool l
                  laid->name, laid->op->name);
     else if (laid)
         snprintf(buf, cap,
-                 "; what node '%.60s' (%s) lays over it does not hide, by -inf or a number of -1e4 "
-                 "or lower, all keys further than 2048 away",
+                 "; what node '%.60s' (%s) lays over it does not hide, by -inf or -1e4 or lower "
+                 "once all is added, all keys further than 2048 away",
                  laid->name, laid->op->name);
     else if (at)
         snprintf(buf, cap, "; none is up to node '%.60s' (%s)", at->name, at->op->name);

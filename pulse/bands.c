@@ -12,6 +12,7 @@
 
 #define SCALE_MAX 16.0 /* may divide a hidden score */
 #define AHEAD_TRIED 64 /* keys of a query, from the last that it surely has */
+#define INPUTS_THERE 8 /* of a node whose elements are looked at */
 #define STEPS_MAX 400  /* nodes between a sum and what hides; a stack has room for them */
 
 struct found {
@@ -23,8 +24,17 @@ struct found {
     int64_t ahead;
 };
 
+/* Between which numbers a wire lies where each query meets one key. */
+struct there {
+    struct there *next;
+    int query, key;
+    int64_t ahead;
+    struct size size;
+};
+
 struct bands {
     struct found **of; /* per wire */
+    struct there **there;
     struct size *sizes;
     struct measures *measures;
     struct arena *arena;
@@ -35,9 +45,13 @@ struct bands *bands_new(const struct graph *g, struct arena *a)
 {
     struct bands *b = arena_new(a, struct bands);
     if (b)
-        *b = (struct bands) { arena_array(a, struct found *, g->n_wires + 1), sizes_find(g, a),
-                              measures_new(a), a, 0 };
-    return b && b->of && b->sizes && b->measures ? b : NULL;
+        *b = (struct bands) { arena_array(a, struct found *, g->n_wires + 1),
+                              arena_array(a, struct there *, g->n_wires + 1),
+                              sizes_find(g, a),
+                              measures_new(a),
+                              a,
+                              0 };
+    return b && b->of && b->there && b->sizes && b->measures ? b : NULL;
 }
 
 int64_t bands_spent(const struct bands *b)
@@ -313,12 +327,25 @@ static double left_deep(const struct band *b, double reach)
     return !hides ? INFINITY : isinf(reach) ? 0 : b->deep - reach;
 }
 
+/* How much of what band b hides operand i undoes there: nothing where it is 0 outside it, as what
+ * is multiplied by the same mask is. */
+static double undoes_outside(const struct look *l, unsigned i, enum shows what,
+                             const struct band *b)
+{
+    const double reach = undoes(l, i, what);
+    if (b->deep - reach >= DEEP_F64)
+        return reach;
+    const struct band zero = input_band(l, i, SHOWS_TRUE);
+    return band_bounded(&zero) && band_inside(&zero, b) ? 0 : reach;
+}
+
 static struct band sum_band(const struct look *l, enum shows what)
 {
     enum shows second = node_is(l->n, OP_SUB) ? turned(what) : what;
     struct band x = input_band(l, 0, what), z = input_band(l, 1, second);
     struct band y = band_intersection(l->p, &x, &z);
-    y.deep = fmin(left_deep(&x, undoes(l, 1, what)), left_deep(&z, undoes(l, 0, what)));
+    y.deep = fmin(left_deep(&x, undoes_outside(l, 1, what, &x)),
+                  left_deep(&z, undoes_outside(l, 0, what, &z)));
     return y;
 }
 
@@ -537,9 +564,74 @@ static bool constant_seen(const struct tensor *v, enum shows what)
     return all_show;
 }
 
+/* The number of positions that is the same for all queries there. */
+static bool number_there(const struct pulser *p, uint32_t w, const struct look *l, double *ret)
+{
+    const struct positions *ps = p->positions;
+    const struct position *at = ps ? &ps->of[w] : NULL;
+    if (!at || !at->e || l->query < 0 || l->key < 0)
+        return false;
+    const struct dim *own = dim_add_int(ps->dims, ps->axis[l->query], l->ahead),
+                     *e = dim_subst(ps->dims, at->e, ps->axis[l->key], own);
+    if (dims_status(ps->dims, NULL) != RILL_OK || !dim_is_const(e))
+        return false;
+    *ret = position_number(at, dim_value(e));
+    return true;
+}
+
+static struct size size_there(const struct look *l, uint32_t w);
+
+/* Elements are made of those at the same place. */
+static bool stays_there(const struct node *n)
+{
+    static const enum op_id moves[] = { OP_CAST,    OP_EXPAND,    OP_IDENTITY, OP_RESHAPE,
+                                        OP_SQUEEZE, OP_TRANSPOSE, OP_UNSQUEEZE };
+    return n->n_out == 1 && n->n_in > 0 && n->n_in <= INPUTS_THERE &&
+        ((n->op->flags & OP_POINTWISE) || node_is_among(n, moves, sizeof moves / sizeof *moves));
+}
+
+static struct size size_found(const struct look *l, uint32_t w)
+{
+    const struct node *n = graph_producer(l->p->src, w);
+    struct size in[INPUTS_THERE] = { { 0 } };
+    double v;
+    if (number_there(l->p, w, l, &v) && !isnan(v))
+        return (struct size) { v, v };
+    if (!n || pulser_fact(l->p, w)->value || pulser_fact(l->p, w)->type == DTYPE_BOOL ||
+        !stays_there(n) || l->p->bands->steps >= STEPS_MAX)
+        return l->p->bands->sizes[w];
+    l->p->bands->steps++;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        if (n->in[i] == WIRE_NONE || (i && !(n->op->flags & OP_POINTWISE)))
+            continue;
+        const struct look before = { l->p, n, track_in(l->p, n, i, l->query),
+                                     track_in(l->p, n, i, l->key), l->ahead };
+        in[i] = size_there(&before, n->in[i]);
+    }
+    l->p->bands->steps--;
+    const struct size s = l->p->bands->sizes[w], y = size_made(l->p->src, n, in);
+    return (struct size) { fmax(s.low, y.low), fmin(s.high, y.high) };
+}
+
+/* Of a wire with the query and the key of l. */
+static struct size size_there(const struct look *l, uint32_t w)
+{
+    struct bands *known = l->p->bands;
+    for (struct there *t = known->there[w]; t; t = t->next)
+        if (t->query == l->query && t->key == l->key && t->ahead == l->ahead)
+            return t->size;
+    struct there *t = arena_new(known->arena, struct there);
+    const struct size s = size_found(l, w);
+    if (t) {
+        *t = (struct there) { known->there[w], l->query, l->key, l->ahead, s };
+        known->there[w] = t;
+    }
+    return s;
+}
+
 static bool size_seen(const struct look *l, enum shows what)
 {
-    const struct size s = l->p->bands->sizes[l->n->out[0]];
+    const struct size s = size_there(l, l->n->out[0]);
     return is_lower_kind(what) ? shows_surely(what, s.low) : shows_surely(what, s.high);
 }
 

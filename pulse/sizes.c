@@ -55,7 +55,7 @@ static struct size inverse(struct size a)
     return a.low > 0 || a.high < 0 ? sized(1 / a.high, 1 / a.low) : any;
 }
 
-static struct size of_constant(const struct tensor *v)
+struct size size_of_constant(const struct tensor *v)
 {
     struct size y = { INFINITY, -INFINITY };
     if (v->type == DTYPE_DIM)
@@ -69,15 +69,6 @@ static struct size of_constant(const struct tensor *v)
         y = (struct size) { fmin(y.low, x), fmax(y.high, x) };
     }
     return y.low <= y.high ? y : usual;
-}
-
-static struct size size_in(const struct graph *g, const struct size *of, const struct node *n,
-                           unsigned i)
-{
-    if (i >= n->n_in || n->in[i] == WIRE_NONE)
-        return usual;
-    const struct fact *f = &g->wires[n->in[i]].fact;
-    return f->value ? of_constant(f->value) : of[n->in[i]];
 }
 
 static struct size exponential(struct size a)
@@ -105,12 +96,11 @@ static struct size raised(struct size a, struct size b)
     return b.low == b.high && b.low >= 0 ? sized(b.low == 2 ? 0 : -most, most) : any;
 }
 
-static struct size all_inputs(const struct graph *g, const struct size *of, const struct node *n,
-                              unsigned first)
+static struct size all_inputs(const struct node *n, const struct size *in, unsigned first)
 {
-    struct size y = size_in(g, of, n, first);
+    struct size y = in[first];
     for (unsigned i = first + 1; i < n->n_in; i++)
-        y = hull(y, size_in(g, of, n, i));
+        y = hull(y, in[i]);
     return y;
 }
 
@@ -130,13 +120,13 @@ static struct size reduced(const struct graph *g, const struct node *n, struct s
     return !kept ? usual : sums ? any : a;
 }
 
-static struct size clipped(const struct graph *g, const struct size *of, const struct node *n)
+static struct size clipped(const struct node *n, const struct size *in)
 {
-    struct size y = size_in(g, of, n, 0);
+    struct size y = in[0];
     if (node_has_input(n, 1))
-        y = sized(fmax(y.low, size_in(g, of, n, 1).low), fmax(y.high, size_in(g, of, n, 1).high));
+        y = sized(fmax(y.low, in[1].low), fmax(y.high, in[1].high));
     if (node_has_input(n, 2))
-        y = sized(fmin(y.low, size_in(g, of, n, 2).low), fmin(y.high, size_in(g, of, n, 2).high));
+        y = sized(fmin(y.low, in[2].low), fmin(y.high, in[2].high));
     return y;
 }
 
@@ -213,36 +203,51 @@ static struct size counted(const struct graph *g, const struct node *n)
     return sized(up ? 0 : -PLACE_MAX, PLACE_MAX);
 }
 
-static struct size node_sized(const struct graph *g, const struct size *of, const struct node *n)
+struct size size_made(const struct graph *g, const struct node *n, const struct size *in)
 {
     switch (n->op->id) {
     case OP_RANGE: return counted(g, n);
-    case OP_WHERE: return all_inputs(g, of, n, 1);
+    case OP_WHERE: return all_inputs(n, in, 1);
     case OP_CONCAT:
     case OP_MAX:
-    case OP_MIN: return all_inputs(g, of, n, 0);
-    case OP_CLIP: return clipped(g, of, n);
+    case OP_MIN: return all_inputs(n, in, 0);
+    case OP_CLIP: return clipped(n, in);
     case OP_ADD:
     case OP_SUB:
     case OP_MUL:
     case OP_DIV:
-    case OP_POW: return two_sized(n, size_in(g, of, n, 0), size_in(g, of, n, 1));
+    case OP_POW: return two_sized(n, in[0], in[1]);
     case OP_MATMUL:
     case OP_EINSUM: return usual; /* its operands may be large constants */
-    default: return one_sized(g, n, size_in(g, of, n, 0));
+    default: return one_sized(g, n, n->n_in ? in[0] : usual);
     }
+}
+
+static unsigned inputs_most(const struct graph *g)
+{
+    unsigned most = 1;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        most = g->nodes[i].n_in > most ? g->nodes[i].n_in : most;
+    return most;
 }
 
 struct size *sizes_find(const struct graph *g, struct arena *a)
 {
-    struct size *of = arena_array(a, struct size, g->n_wires + 1);
+    struct size *of = arena_array(a, struct size, g->n_wires + 1),
+                *in = arena_array(a, struct size, inputs_most(g));
     for (uint32_t w = 0; of && w < g->n_wires; w++)
-        of[w] = g->wires[w].fact.type == DTYPE_BOOL ? (struct size) { 0, 1 } : usual;
-    for (uint32_t i = 0; of && i < g->n_nodes; i++) {
+        of[w] = g->wires[w].fact.type == DTYPE_BOOL ? (struct size) { 0, 1 }
+            : g->wires[w].fact.value                ? size_of_constant(g->wires[w].fact.value)
+                                                    : usual;
+    for (uint32_t i = 0; of && in && i < g->n_nodes; i++) {
         const struct node *n = &g->nodes[i];
-        if (n->n_out != 1 || n->out[0] == WIRE_NONE || g->wires[n->out[0]].fact.type == DTYPE_BOOL)
+        const struct fact *y =
+            n->n_out == 1 && n->out[0] != WIRE_NONE ? &g->wires[n->out[0]].fact : NULL;
+        if (!y || y->type == DTYPE_BOOL || y->value)
             continue;
-        of[n->out[0]] = node_sized(g, of, n);
+        for (unsigned k = 0; k < n->n_in; k++)
+            in[k] = n->in[k] == WIRE_NONE ? usual : of[n->in[k]];
+        of[n->out[0]] = size_made(g, n, in);
     }
-    return of;
+    return in ? of : NULL;
 }

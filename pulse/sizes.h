@@ -10,6 +10,10 @@ struct size {
     double low, high; /* infinite: without a bound, or not a number */
 };
 
+struct size size_of_constant(const struct tensor *v);
+/* Of what node n makes of inputs of such sizes, n_in of them. */
+struct size size_made(const struct graph *g, const struct node *n, const struct size *in);
+
 /* One per wire of g; lives in a; NULL: no memory. */
 struct size *sizes_find(const struct graph *g, struct arena *a);
 #endif

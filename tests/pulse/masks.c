@@ -407,6 +407,17 @@ static uint32_t biased(struct gb *b, const struct written *t, const struct at *a
         bias = GB(b, "Mul", "", GB(b, "Cast", "to=1", a->j),
                   gb_scalar(b, t->bias == KEYS_UP ? 0.25f : -0.25f));
         break;
+    case SQUARE:
+    case SQUARE_FAR:
+        d = GB(b, "Sub", "", d, gb_int(b, t->bias == SQUARE ? 0 : 100));
+        bias = GB(b, "Cast", "to=1", d);
+        bias = GB(b, "Div", "", GB(b, "Neg", "", GB(b, "Mul", "", bias, bias)), gb_scalar(b, 8));
+        break;
+    case RISING:
+    case RISING_FAST:
+        bias = GB(b, "Mul", "", GB(b, "Cast", "to=1", d),
+                  gb_scalar(b, t->bias == RISING ? -0.5f : -3000));
+        break;
     case ALONG_KEYS:
         bias = GB(b, "ReduceMax", "keepdims=1", gb_transpose(b, a->x, "0,2,1"), gb_ints(b, 1));
         break;

@@ -101,7 +101,11 @@ struct written {
         CONTENT,
         THROUGH_MANY,
         KEYS_UP,
-        /* by the place of the key */ KEYS_DOWN
+        /* by the place of the key */ KEYS_DOWN,
+        /* by the square of the distance */ SQUARE,
+        SQUARE_FAR, /* of that to 100 keys before */
+        RISING,     /* by how far behind the query the key is */
+        RISING_FAST
     } bias;
     enum { MATMUL, EINSUM, EINSUM_KEYS_FIRST, EINSUM_TURNED, HEADS } product;
     enum { NO_PAD, PAD_KEYS, PAD_BOTH, PAD_SPREAD, PAD_TILED, PAD_ALL } pad;
