@@ -12,6 +12,7 @@
 #include "engine/typing/late_slice.h"
 #include "engine/typing/left.h"
 #include "engine/typing/outputs.h"
+#include "engine/typing/trips.h"
 #include "engine/graph/prune.h"
 
 #include <string.h>
@@ -559,10 +560,8 @@ static rill_status loop_type(struct typer *t, struct scope *s, const struct node
         TRY(state_check(t, n, body[0], 1 + i, &facts[2 + i], i));
         out[i] = facts[2 + i];
     }
-    const struct tensor *trips = in[0] == WIRE_NONE ? NULL : wire_fact(s, in[0])->value;
-    const struct dim *length = !trips || !loop_goes_on(s->dst, in[1], body[0]) ? dim_fresh(t->dims)
-        : trips->type == DTYPE_DIM ? *(const struct dim *const *) trips->data
-                                   : dim_int(t->dims, tensor_get_i64(trips, trips->data, 0));
+    const struct dim *trips = loop_trips(&(struct loop) { s->dst, body[0], in, n->n_in, n_states });
+    const struct dim *length = trips ? trips : dim_fresh(t->dims);
     for (unsigned i = n_states; i < n->n_out; i++)
         out[i] = fact_with_axis(&body[0]->wires[body[0]->outputs[1 + i]].fact, 0, length);
     struct node *made;

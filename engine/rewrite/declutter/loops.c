@@ -7,6 +7,7 @@
 #include "engine/rewrite/declutter/match.h"
 #include "engine/rewrite/declutter/passes.h"
 #include "engine/rewrite/declutter/put.h"
+#include "engine/typing/trips.h"
 
 #define SLICES_MAX 32
 
@@ -30,13 +31,9 @@ static rill_status no_memory(const struct looped *l)
 
 /* ---- which ---- */
 
-static const struct dim *trips_of(const struct graph *g, const struct node *n)
+static struct loop loop_of(const struct looped *l)
 {
-    const struct tensor *v = n->in[0] == WIRE_NONE ? NULL : match_value(g, n->in[0]);
-    if (!v || tensor_count(v) != 1)
-        return NULL;
-    return v->type == DTYPE_DIM ? *(const struct dim *const *) v->data
-                                : dim_int(g->dims, tensor_get_i64(v, v->data, 0));
+    return (struct loop) { l->to, l->body, l->n->in, l->n->n_in, l->n_states };
 }
 
 /* The wire outside that a body's wire is captured from; WIRE_NONE: it is no capture. */
@@ -58,19 +55,21 @@ static bool is_zero(const struct graph *g, uint32_t w)
 }
 
 /* The number of the iteration, as a list of one too; it is never below 0. */
-static bool is_number(const struct graph *body, uint32_t w, int steps)
+static bool is_number(const struct looped *l, uint32_t w, int steps)
 {
+    const struct graph *body = l->body;
+    const struct loop loop = loop_of(l);
     static const enum op_id moves[] = { OP_IDENTITY, OP_RESHAPE, OP_SQUEEZE, OP_UNSQUEEZE };
     const struct node *n = w == WIRE_NONE ? NULL : graph_producer(body, w), *less;
     if (!n || steps == STEPS_MAX)
-        return w != WIRE_NONE && w == body->inputs[0];
+        return w != WIRE_NONE && loop_counts(&loop, w);
     if (node_is_among(n, moves, sizeof moves / sizeof *moves))
-        return is_number(body, n->in[0], steps + 1);
+        return is_number(l, n->in[0], steps + 1);
     if (node_is(n, OP_ADD))
-        return is_zero(body, n->in[1]) && is_number(body, n->in[0], steps + 1);
+        return is_zero(body, n->in[1]) && is_number(l, n->in[0], steps + 1);
     return node_is(n, OP_WHERE) && (less = match_op(body, n->in[0], OP_LESS)) &&
-        is_zero(body, less->in[1]) && is_number(body, less->in[0], steps + 1) &&
-        is_number(body, n->in[2], steps + 1);
+        is_zero(body, less->in[1]) && is_number(l, less->in[0], steps + 1) &&
+        is_number(l, n->in[2], steps + 1);
 }
 
 /* Its place stays an axis of size 1. */
@@ -82,8 +81,7 @@ static bool keeps_axis(const struct looped *l, const struct node *n)
 static bool takes_place(const struct looped *l, const struct graph *g, const struct node *n)
 {
     uint32_t from = node_is(n, OP_GATHER) ? captured(l, n->in[0]) : WIRE_NONE;
-    if (from == WIRE_NONE || !is_number(l->body, n->in[1], 0) ||
-        l->body->wires[n->in[1]].fact.rank > 1)
+    if (from == WIRE_NONE || !is_number(l, n->in[1], 0) || l->body->wires[n->in[1]].fact.rank > 1)
         return false;
     const struct fact *f = &g->wires[from].fact;
     return f->shape[axis_normalise(axis_of(n), f->rank)] == l->trips;
@@ -91,7 +89,7 @@ static bool takes_place(const struct looped *l, const struct graph *g, const str
 
 static void slices_find(struct looped *l, const struct graph *g)
 {
-    uint32_t number = l->body->inputs[0];
+    const struct loop loop = loop_of(l);
     for (uint32_t i = 0; i < l->body->n_nodes; i++) {
         const struct node *n = &l->body->nodes[i];
         if (l->n_slices < SLICES_MAX && takes_place(l, g, n)) {
@@ -100,16 +98,19 @@ static void slices_find(struct looped *l, const struct graph *g)
             continue;
         }
         for (unsigned k = 0; k < n->n_in; k++)
-            l->counts |= n->in[k] == number;
+            l->counts |= n->in[k] != WIRE_NONE && loop_counts(&loop, n->in[k]);
     }
     for (uint32_t i = 0; i < l->body->n_outputs; i++)
-        l->counts |= l->body->outputs[i] == number;
+        l->counts |= loop_counts(&loop, l->body->outputs[i]);
 }
 
 static bool loop_scans(struct looped *l, const struct graph *g)
 {
-    if (l->n->op != &op_loop || !loop_goes_on(g, l->n->in[1], l->body) ||
-        !(l->trips = trips_of(g, l->n)))
+    if (l->n->op != &op_loop)
+        return false;
+    const struct loop loop = loop_of(l);
+    l->trips = loop_trips(&loop);
+    if (!l->trips)
         return false;
     slices_find(l, g);
     return l->n_slices > 0;
@@ -170,6 +171,17 @@ static rill_status slice_copy(const struct looped *l, struct copied *c, const st
     return put_op(c->to, OP_UNSQUEEZE, in, 2, &whole, &c->map[n->out[0]], NULL, l->err);
 }
 
+/* States that count are read as the number of the iteration. */
+static bool number_copy(const struct looped *l, struct copied *c)
+{
+    const struct loop loop = loop_of(l);
+    const uint32_t number = input_copy(l, c, l->body->inputs[0]);
+    for (unsigned i = 0; i < l->n_states; i++)
+        if (loop_counts(&loop, l->body->inputs[2 + i]))
+            c->map[l->body->inputs[2 + i]] = number;
+    return number != WIRE_NONE;
+}
+
 static rill_status inputs_copy(const struct looped *l, struct copied *c)
 {
     const unsigned char yes = 1;
@@ -179,7 +191,7 @@ static rill_status inputs_copy(const struct looped *l, struct copied *c)
     for (unsigned k = 0; k < l->n_slices; k++)
         TRY(slice_copy(l, c, l->gather[k]));
     if (l->counts)
-        made &= input_copy(l, c, l->body->inputs[0]) != WIRE_NONE;
+        made &= number_copy(l, c);
     for (uint32_t i = 2 + l->n_states; i < l->body->n_inputs; i++)
         if (body_reads(l, l->body->inputs[i])) {
             made &= input_copy(l, c, l->body->inputs[i]) != WIRE_NONE;
