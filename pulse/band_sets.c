@@ -79,9 +79,21 @@ struct key_span band_span(const struct band *b, const struct rates *r, int64_t c
 int64_t band_early(const struct band *b, int64_t pulse, int64_t delay)
 {
     int64_t y = 0;
-    for (int64_t i = 0; i < b->first && b->first <= FIRST_MAX; i++) {
+    for (int64_t i = larger(-delay, 0); i < b->first && b->first <= FIRST_MAX; i++) {
         const int64_t last = (i + delay) / pulse * pulse + pulse - 1 - delay;
         y = larger(y, smaller(early_at(b, i), b->first - 1) - last);
+    }
+    return y;
+}
+
+int64_t band_first_keys(const struct band *b, int64_t queries)
+{
+    int64_t y = 1;
+    for (int64_t i = 0; i < queries; i++) {
+        const int64_t last = b->at ? i : i / b->chunk * b->chunk + b->chunk - 1;
+        y = larger(y, last + reach_at(b, i).high + 1);
+        if (b->first <= FIRST_MAX)
+            y = larger(y, smaller(early_at(b, i), b->first - 1) + 1);
     }
     return y;
 }

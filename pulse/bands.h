@@ -40,9 +40,12 @@ static inline int64_t rates_late(const struct rates *r, int64_t delay)
     return (delay + r->queries - 1) / r->queries * r->keys;
 }
 
-/* The fewest queries that pass until so many keys have come. */
+/* The fewest queries that pass until so many keys have come; below 0 of keys that came before,
+ * where both have one rate. */
 static inline int64_t rates_queries(const struct rates *r, int64_t keys)
 {
+    if (r->queries == r->keys)
+        return keys;
     return keys <= 0 ? 0 : (keys - 1) / r->keys * r->queries + 1;
 }
 
@@ -113,6 +116,9 @@ struct key_span band_span(const struct band *b, const struct rates *r, int64_t c
 /* How far behind the last query of its run each of the first queries sees first keys, at most: runs
  * of so many queries, of which the first holds query -delay first. Of as many queries as keys. */
 int64_t band_early(const struct band *b, int64_t pulse, int64_t delay);
+/* The keys from the first on that one of so many first queries sees, at least 1. Of as many queries
+ * as keys. */
+int64_t band_first_keys(const struct band *b, int64_t queries);
 /* How far behind its own a query sees first keys, at most. */
 int64_t band_ahead(const struct band *b);
 /* How many keys before its own a query sees at most, and behind it. */

@@ -317,7 +317,7 @@ static rill_status pgraph_finish(struct pgraph *g, const struct pulser *p)
 
 /* Again, while what attention waits for was not known to its first scores; as at first, where
  * that does not fit. */
-static rill_status graph_pulse_early(struct pulser *p)
+static rill_status graph_pulse_again(struct pulser *p)
 {
     sections_forget(p);
     rill_status s = graph_pulse(p);
@@ -329,6 +329,37 @@ static rill_status graph_pulse_early(struct pulser *p)
         return graph_pulse(p);
     }
     return s;
+}
+
+/* Whether an output comes earlier than that, and none later. */
+static bool outputs_early(const struct pulser *p, const int64_t *delays)
+{
+    bool early = false, late = false;
+    for (uint32_t i = 0; i < p->src->n_outputs; i++) {
+        early |= p->sf[p->src->outputs[i]].delay < delays[i];
+        late |= p->sf[p->src->outputs[i]].delay > delays[i];
+    }
+    return early && !late;
+}
+
+/* With first queries apart where that makes an output earlier. */
+static rill_status graph_pulse_early(struct pulser *p)
+{
+    const struct graph *src = p->src;
+    int64_t *delays = arena_array(p->arena, int64_t, src->n_outputs + 1);
+    if (!delays)
+        return pulser_no_memory(p);
+    p->early = p->may_be_early = false;
+    TRY(graph_pulse_again(p));
+    if (!p->may_be_early)
+        return RILL_OK;
+    for (uint32_t i = 0; i < src->n_outputs; i++)
+        delays[i] = p->sf[src->outputs[i]].delay;
+    p->early = true;
+    if (graph_pulse_again(p) == RILL_OK && outputs_early(p, delays))
+        return RILL_OK;
+    p->early = false;
+    return graph_pulse_again(p);
 }
 
 /* With larger pulses until one fits all strides. */

@@ -85,7 +85,7 @@ rill_status keys_resolve(struct pulser *p, const struct node *n, struct keys *k,
         k->flow = f;
     else
         TRY(flow_resolve(p, n, &k->given.inner));
-    k->queries = k->given.is ? heads_late(&k->given) : 0;
+    k->queries = k->given.is && k->given.inputs ? heads_late(&k->given) : INT64_MIN;
     k->delay = k->given.is ? k->given.inner.sf.delay - k->given.before : f.sf.delay;
     return RILL_OK;
 }

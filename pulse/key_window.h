@@ -14,7 +14,8 @@ struct keys {
     struct flow flow;
     struct padded given; /* .is: they are this sequence, padded; flow is not read */
     /* Once keys_resolve has been there: by what a key comes later than its place; and query 0, in
-     * keys that pass, for all that is in front of them, which may be made of first ones. */
+     * keys that pass, for all that is in front of them, where that is made of first ones;
+     * INT64_MIN: it is not. */
     int64_t delay, queries;
 };
 

@@ -13,6 +13,7 @@
  *   length_mask.c       frame numbers compared with a length
  *   known.c             what is made of constants alone
  *   counted.c           what is made of frame numbers alone, a frame at a time
+ *   first_queries.c     queries that are known before the first run
  *   guard.c             numbers that an op checks, in frames outside the sequence
  *
  * The rules themselves are in rules_*.c: rules.h. */
@@ -28,6 +29,7 @@ struct sections;       /* sections.h */
 struct shifts;         /* shifts.h */
 struct wire_history;   /* flow.c */
 struct counted_frames; /* counted.c */
+struct first_scores;   /* first_queries.c */
 struct flow;
 
 /* A wire that does not stream and yet holds frames of a stream, from the run on in which so many
@@ -62,8 +64,11 @@ struct pulser {
     struct kept *kept;              /* of src wires that are made of frames at a fixed place */
     struct padded *padded; /* of src wires: the flow in front of a constant pad along time */
     const struct positions
-        *positions; /* of the outermost graph; NULL: nothing streams, or a body is pulsed */
-    bool *made;     /* these four stand where positions do: places.h */
+        *positions;    /* of the outermost graph; NULL: nothing streams, or a body is pulsed */
+    bool early;        /* attention takes first queries apart: first_queries.h */
+    bool may_be_early; /* this walk, or another one, would find such */
+    struct first_scores *first_scores; /* that were made, to serve again */
+    bool *made;                        /* these four stand where positions do: places.h */
     struct shifts *shifts;
     struct bands *bands;
     struct sections *sections;

@@ -15,7 +15,7 @@
 #include "pulse/attention_refusal.h"
 #include "pulse/axes.h"
 #include "pulse/ints.h"
-#include "pulse/key_window.h"
+#include "pulse/first_queries.h"
 #include "pulse/places.h"
 #include "pulse/positions.h"
 #include "pulse/rules.h"
@@ -30,73 +30,11 @@ struct scores {
     int64_t pulse, chunk, delay; /* of queries */
     int64_t keys, left, right;   /* a pulse of keys, and what is seen around it */
     int64_t first;               /* keys of the sequence that are seen beside those */
+    int64_t heads;               /* first queries that are in no run */
     struct rates rates;
     bool any; /* `like` is set */
     struct stream_fact like;
 };
-
-enum part {
-    PART_STATIC,
-    PART_PLACES, /* a function of positions with two time axes */
-    PART_SCORES,
-    PART_QUERIES, /* a stream along the axis of queries */
-    PART_KEYS
-};
-
-struct operand {
-    enum part part;
-    uint32_t w;
-    int query, key; /* axes, or AXIS_NONE */
-    struct flow flow;
-    struct keys keys; /* of PART_KEYS */
-};
-
-/* ---- operands ---- */
-
-static int axis_at(const struct pulser *p, const struct node *n, unsigned i, int out_axis,
-                   bool same_axes)
-{
-    return same_axes ? out_axis : track_in(p, n, i, out_axis);
-}
-
-static rill_status operand_of(const struct pulser *p, const struct node *n, unsigned i,
-                              struct operand *ret)
-{
-    const int query = section_query(p, n->out[0]), key = section_key(p, n->out[0]);
-    bool softmax = node_is(n, OP_SOFTMAX) || node_is(n, OP_LOG_SOFTMAX);
-    uint32_t stream;
-    int axis;
-    *ret = (struct operand) { .w = n->in[i], .query = AXIS_NONE, .key = AXIS_NONE };
-    if (ret->w == WIRE_NONE || pulser_fact(p, ret->w)->value)
-        return RILL_OK;
-    ret->query = axis_at(p, n, i, query, softmax);
-    ret->key = axis_at(p, n, i, key, softmax);
-    if (is_spread(p, ret->w, &stream, &axis)) {
-        ret->part = axis == ret->query ? PART_QUERIES : PART_KEYS;
-        return flow_of(p, stream, &ret->flow) && flow_of(p, stream, &ret->keys.flow) &&
-                (axis == ret->query || axis == ret->key)
-            ? RILL_OK
-            : stuck_refuse(p, n);
-    }
-    if (pulser_is_mask(p, ret->w))
-        ret->part = PART_PLACES;
-    else if (pulser_time_twice(p, ret->w))
-        ret->part = PART_SCORES;
-    else if (flow_of(p, ret->w, &ret->flow))
-        ret->part = ret->flow.sf.axis == ret->query ? PART_QUERIES : PART_KEYS;
-    if (ret->part == PART_PLACES || ret->part == PART_SCORES
-            ? ret->query < 0 || ret->key < 0
-            : ret->part == PART_KEYS && ret->flow.sf.axis != ret->key)
-        return stuck_refuse(p, n);
-    if (ret->part == PART_SCORES) {
-        if (!p->sf[ret->w].keys)
-            return stuck_refuse(p, n);
-        ret->flow = (struct flow) { p->map[ret->w], p->sf[ret->w] };
-    }
-    if (ret->part == PART_KEYS)
-        keys_of(p, ret->w, &ret->keys);
-    return RILL_OK;
-}
 
 #define RATES_OFF "queries and keys meet at other rates than those that their lengths have"
 
@@ -166,7 +104,7 @@ static struct first_window window_of(const struct scores *s)
 /* What scores wait for. */
 struct wait {
     int64_t queries, keys; /* their delays, of the latest; NO_KEYS: scores have waited for them */
-    int64_t scores;        /* of the latest that come in; -1: none does */
+    int64_t scores;        /* of the latest that come in; NO_DELAY: none does */
 };
 
 static int64_t wait_least(const struct scores *s, const struct wait *of, int64_t keys)
@@ -205,18 +143,18 @@ static void delay_first(struct section *of, const struct wait *w, struct scores 
  * runs. */
 static void delay_set(struct section *of, const struct wait *w, struct scores *s)
 {
-    s->delay = w->scores >= 0 ? w->scores : of->delay;
-    if (s->delay < 0) {
+    s->delay = w->scores > NO_DELAY ? w->scores : of->delay;
+    if (s->delay == NO_DELAY) {
         delay_first(of, w, s);
         return;
     }
     window_set(&of->band, s);
     const int64_t least = wait_least(s, w, w->keys);
-    if (of->delay >= 0 && of->delay < least)
+    if (of->delay > NO_DELAY && of->delay < least)
         section_waits(of, w->queries > of->delay ? w->queries : NO_DELAY, w->keys);
     if (s->delay < least)
         s->delay += round_up(least - s->delay, s->pulse);
-    while (w->scores < 0 && s->delay - s->pulse >= least)
+    while (w->scores == NO_DELAY && s->delay - s->pulse >= least)
         s->delay -= s->pulse;
 }
 
@@ -228,28 +166,53 @@ static int64_t keys_in_time(const struct section *of, const struct scores *s, co
         : INT64_MIN;
 }
 
-/* Streams that come in, as the scores wait for them. */
+/* Without what is in front of them, where that may be. */
+static rill_status queries_find(struct pulser *p, const struct node *n, struct operand *o,
+                                const struct scores *s)
+{
+    struct padded *q = &o->given;
+    uint32_t stream;
+    int axis;
+    if (s->rates.queries == s->rates.keys && !is_spread(p, o->w, &stream, &axis))
+        q->is = queries_given(p, o->w, q);
+    return q->is ? padded_given(p, n, o->flow.sf.length, q->before, q) : RILL_OK;
+}
+
+/* Streams that come in, as the scores wait for them: all but the first queries. */
+static void operand_waits(const struct operand *o, const struct scores *s, struct wait *w)
+{
+    if (o->part == PART_QUERIES)
+        w->queries = larger(w->queries, queries_late(o, s->heads));
+    if (o->part == PART_SCORES)
+        w->scores = larger(w->scores, o->flow.sf.delay);
+    if (o->part == PART_KEYS)
+        w->keys = larger(w->keys, o->keys.delay);
+    if (o->part == PART_KEYS && o->keys.queries > NO_DELAY)
+        w->queries = larger(w->queries, rates_pass(&s->rates, o->keys.queries) - s->heads);
+}
+
 static rill_status operands_wait(struct pulser *p, const struct node *n, const struct section *of,
-                                 struct operand *o, const struct scores *s, struct wait *w)
+                                 struct operand *o, struct scores *s, struct wait *w)
 {
     for (unsigned i = 0; i < n->n_in; i++) {
-        const struct stream_fact *f = &o[i].flow.sf;
         if (o[i].part < PART_SCORES)
             continue;
-        if (f->pulse != (o[i].part == PART_KEYS ? s->keys : s->pulse))
+        if (o[i].flow.sf.pulse != (o[i].part == PART_KEYS ? s->keys : s->pulse))
             return scores_refuse(p, n, RATES_OFF);
         if (o[i].part == PART_QUERIES)
-            w->queries = larger(w->queries, f->delay);
-        if (o[i].part == PART_SCORES)
-            w->scores = larger(w->scores, f->delay);
+            TRY(queries_find(p, n, &o[i], s));
     }
-    for (unsigned i = 0; i < n->n_in; i++) {
-        if (o[i].part != PART_KEYS)
-            continue;
-        TRY(keys_resolve(p, n, &o[i].keys, keys_in_time(of, s, w)));
-        w->keys = larger(w->keys, o[i].keys.delay);
-        w->queries = larger(w->queries, rates_pass(&s->rates, o[i].keys.queries));
-    }
+    s->heads = first_queries(o, n->n_in, &of->band);
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (o[i].part == PART_SCORES || o[i].part == PART_QUERIES)
+            operand_waits(&o[i], s, w);
+    if (w->queries == NO_DELAY && w->scores == NO_DELAY)
+        w->queries = 0;
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (o[i].part == PART_KEYS) {
+            TRY(keys_resolve(p, n, &o[i].keys, keys_in_time(of, s, w)));
+            operand_waits(&o[i], s, w);
+        }
     return RILL_OK;
 }
 
@@ -258,15 +221,15 @@ static rill_status operands_wait(struct pulser *p, const struct node *n, const s
 static rill_status scores_time(struct pulser *p, const struct node *n, struct section *of,
                                struct operand *o, const struct dim *keys, struct scores *s)
 {
-    struct wait w = { .keys = NO_KEYS, .scores = -1 };
+    struct wait w = { .queries = NO_DELAY, .keys = NO_KEYS, .scores = NO_DELAY };
     TRY(scores_like(p, n, o, s));
     TRY(pulser_want_multiple(p, n, &s->like, s->chunk, "the chunks of its mask"));
     s->pulse = s->like.pulse;
     s->keys = rates_keys(&s->rates, s->pulse);
     TRY(operands_wait(p, n, of, o, s, &w));
-    if (w.keys == NO_KEYS && w.scores < 0 && keys)
+    if (w.keys == NO_KEYS && w.scores == NO_DELAY && keys)
         TRY(keys_counted(p, n, &s->like, &s->rates, keys, &of->band, &w.keys));
-    else if (w.keys == NO_KEYS && w.scores < 0)
+    else if (w.keys == NO_KEYS && w.scores == NO_DELAY)
         w.keys = w.queries;
     delay_set(of, &w, s);
     return RILL_OK;
@@ -301,7 +264,7 @@ static rill_status operand_emit(struct pulser *p, const struct node *n, const st
             return stuck_refuse(p, n);
         TRY(flow_delay(p, n->name, &f, s->delay - f.sf.delay));
         break;
-    case PART_QUERIES: TRY(flow_delay(p, n->name, &f, s->delay - f.sf.delay)); break;
+    case PART_QUERIES: TRY(queries_take(p, n, o, s->heads, s->delay, &f)); break;
     case PART_KEYS: TRY(keys_window(p, n, &o->keys, &window, &f.wire)); break;
     }
     *ret = f.wire;
@@ -456,45 +419,6 @@ static rill_status scores_settle(struct pulser *p, const struct node *n, const s
 
 /* ---- nodes of a section ---- */
 
-/* Its sizes, with those of a run on the two axes. */
-static rill_status sizes_emit(struct pulser *p, const struct node *n, const struct stream_fact *s,
-                              uint32_t *ret)
-{
-    const struct fact *f = pulser_fact(p, n->out[0]);
-    int64_t shape[RANK_MAX];
-    for (int a = 0; a < f->rank; a++) {
-        if (a != s->axis && a != s->key_axis && !dim_is_const(f->shape[a]))
-            return pulser_refuse_shapes(p, n, "a size is not known");
-        shape[a] = a == s->axis ? s->pulse : a == s->key_axis ? s->keys : dim_value(f->shape[a]);
-    }
-    return pulser_ints(p, n->name, shape, (unsigned) f->rank, ret);
-}
-
-static rill_status scores_op(struct pulser *p, const struct node *n, const struct stream_fact *s,
-                             uint32_t *in, uint32_t *ret)
-{
-    bool reshapes = node_is(n, OP_RESHAPE) || node_is(n, OP_FLATTEN);
-    const unsigned turned = node_is(n, OP_SLICE) ? track_turned(p, n) : 0;
-    if (turned & (1u << s->axis | 1u << s->key_axis))
-        return stuck_refuse(p, n);
-    if (node_is(n, OP_SLICE) && !turned &&
-        fact_same(pulser_fact(p, n->in[0]), pulser_fact(p, n->out[0]))) {
-        *ret = in[0];
-        return RILL_OK;
-    }
-    if (!reshapes && !node_is(n, OP_EXPAND))
-        return pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, ret, 1);
-    TRY(sizes_emit(p, n, s, &in[1]));
-    return pulser_emit_op(p, reshapes ? OP_RESHAPE : OP_EXPAND, n->name, NULL, 0, in, 2, ret);
-}
-
-static bool window_fits(const struct pulser *p, uint32_t w, const struct stream_fact *s)
-{
-    const struct fact *f = pulser_dst_fact(p, w);
-    return s->key_axis < f->rank && s->axis < f->rank && dim_is(f->shape[s->axis], s->pulse) &&
-        dim_is(f->shape[s->key_axis], s->keys);
-}
-
 static struct stream_fact scores_fact(const struct scores *s, int query, int key)
 {
     struct stream_fact sf = s->like;
@@ -507,6 +431,7 @@ static struct stream_fact scores_fact(const struct scores *s, int query, int key
     sf.key_pulse = s->keys;
     sf.left = s->left;
     sf.chunk = s->chunk;
+    sf.heads = s->heads;
     return sf;
 }
 
@@ -514,7 +439,7 @@ static struct stream_fact scores_fact(const struct scores *s, int query, int key
 static rill_status scores_shift(struct pulser *p, const struct node *n, struct section *of,
                                 const struct shift *shift, struct scores *s)
 {
-    struct operand o = { .part = PART_QUERIES };
+    struct operand o = { .part = PART_QUERIES, .w = WIRE_NONE };
     uint32_t out, w = n->out[0], queries = shift->node[0]->in[1 - shift->table], q;
     int query = section_query(p, w), key = section_key(p, w);
     const struct node one = { .name = n->name, .op = n->op, .in = &queries, .n_in = 1 };
@@ -535,7 +460,7 @@ static rill_status scores_shift(struct pulser *p, const struct node *n, struct s
     TRY(first_shift_join(p, n,
                          &(struct first_shift) { shift, &sf, q, query, band_ahead(&of->band) },
                          &window, &out));
-    return window_fits(p, out, &sf) ? pulser_bind(p, n, 0, out, &sf) : stuck_refuse(p, n);
+    return scores_fit(p, out, &sf) ? pulser_bind(p, n, 0, out, &sf) : stuck_refuse(p, n);
 }
 
 static rill_status scores_node(struct pulser *p, const struct node *n, struct section *of)
@@ -559,7 +484,7 @@ static rill_status scores_node(struct pulser *p, const struct node *n, struct se
         TRY(operand_emit(p, n, &o[i], &s, &in[i]));
     struct stream_fact sf = scores_fact(&s, query, key);
     TRY(scores_op(p, n, &sf, in, &out));
-    if (!window_fits(p, out, &sf))
+    if (!scores_fit(p, out, &sf))
         return stuck_refuse(p, n);
     TRY(scores_settle(p, n, o, &sf, &out));
     return pulser_bind(p, n, 0, out, &sf);
@@ -572,6 +497,17 @@ static bool settled_for(const struct stream_fact *s, enum shows what)
     return what == SHOWS_TRUE ? s->weights : s->masked;
 }
 
+/* Of the scores *w on input i. */
+static rill_status sum_bind(struct pulser *p, const struct node *n, unsigned i,
+                            const struct operand *other, uint32_t out, struct flow *w)
+{
+    w->wire = out;
+    w->sf.axis = track_out(p, n, i, w->sf.axis);
+    w->sf.keys = 0;
+    w->sf.masked = w->sf.weights = false;
+    return first_queries_bind(p, n, i, other, w);
+}
+
 static rill_status sum_reduce(struct pulser *p, const struct node *n, struct flow *w)
 {
     uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1), out;
@@ -580,10 +516,7 @@ static rill_status sum_reduce(struct pulser *p, const struct node *n, struct flo
     for (unsigned i = 0; i < n->n_in; i++)
         in[i] = i == 0 ? w->wire : n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, &out, 1));
-    w->sf.axis = track_out(p, n, 0, w->sf.axis);
-    w->sf.keys = 0;
-    w->sf.masked = w->sf.weights = false;
-    return pulser_bind(p, n, 0, out, &w->sf);
+    return sum_bind(p, n, 0, NULL, out, w);
 }
 
 /* Both operands are summed along the axes that are given, and along no other. */
@@ -629,15 +562,14 @@ static rill_status sum_places(struct pulser *p, const struct node *n, unsigned i
     in[i] = w->wire;
     TRY(operand_emit(p, n, &o, &all, &in[1 - i]));
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, &out, 1));
-    w->sf.axis = to;
-    w->sf.keys = 0;
-    w->sf.masked = w->sf.weights = false;
-    return pulser_bind(p, n, 0, out, &w->sf);
+    return sum_bind(p, n, i, &o, out, w);
 }
 
 /* Weights [.., pulse, keys] times values [.., keys, width], in either order. */
 static rill_status sum_product(struct pulser *p, const struct node *n, unsigned i, struct flow *w)
 {
+    const struct operand values = { .part = PART_KEYS,
+                                    .w = n->n_in == 2 ? n->in[1 - i] : WIRE_NONE };
     struct keys v;
     uint32_t in[2], out;
     const struct stream_fact s = w->sf;
@@ -657,11 +589,13 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
     TRY(keys_resolve(p, n, &v, key_delay(&s) - right));
     if (!v.given.is) /* a weight of 0 does not hide what is not a number */
         TRY(flow_mask(p, n, &v.flow, NULL, true, true));
-    late = larger(v.delay + right - key_delay(&s), v.queries - s.delay / run.queries * run.keys);
+    late = v.delay + right - key_delay(&s);
+    if (v.queries > NO_DELAY)
+        late = larger(late, v.queries - (s.delay + s.heads) / run.queries * run.keys);
     late = round_up(late, s.key_pulse) / s.key_pulse;
     if (late > 0 && section_of(p, n->in[i]))
-        section_waits(section_of(p, n->in[i]), v.queries ? rates_pass(&run, v.queries) : NO_DELAY,
-                      v.delay);
+        section_waits(section_of(p, n->in[i]),
+                      v.queries > 0 ? rates_pass(&run, v.queries) - s.heads : NO_DELAY, v.delay);
     if (late > 0)
         TRY(flow_delay(p, n->name, w, late * s.pulse));
     TRY(keys_window(p, n, &v,
@@ -670,10 +604,7 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
                     &in[1 - i]));
     in[i] = w->wire;
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, &out, 1));
-    w->sf.axis = track_out(p, n, i, s.axis);
-    w->sf.keys = 0;
-    w->sf.masked = w->sf.weights = false;
-    return pulser_bind(p, n, 0, out, &w->sf);
+    return sum_bind(p, n, i, &values, out, w);
 }
 
 /* Masks and biases of positions that are summed themselves: how many keys a query sees, a matrix
@@ -711,7 +642,7 @@ static rill_status places_flow(struct pulser *p, const struct node *n, unsigned 
     s.like = f.sf;
     s.pulse = f.sf.pulse;
     s.keys = rates_keys(&s.rates, s.pulse);
-    struct wait wait = { f.sf.delay, f.sf.delay, -1 };
+    struct wait wait = { f.sf.delay, f.sf.delay, NO_DELAY };
     int64_t heads;
     TRY(keys_counted(p, n, &f.sf, &s.rates, pulser_fact(p, w)->shape[key], &b, &wait.keys));
     if (n->n_in == 2) {

@@ -504,7 +504,7 @@ rill_status spread_emit(struct pulser *p, uint32_t w, int64_t count, uint32_t *w
 void sections_begin(const struct pulser *p)
 {
     for (uint32_t w = 0; p->sections && w < p->src->n_wires; w++) {
-        p->sections->of[w].delay = -1;
+        p->sections->of[w].delay = NO_DELAY;
         p->sections->of[w].news = false;
     }
 }

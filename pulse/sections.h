@@ -15,12 +15,12 @@ struct section {
     const struct node *sums;  /* a node that sees frames without a bound; NULL: none does */
     const struct node *blind; /* it may see all frames where a query sees none; NULL: none does */
     const struct node *stuck; /* what cannot be in a section; NULL: nothing */
-    int64_t delay;            /* of the first of its scores in this walk; -1: none is made yet */
-    int64_t waits[2];         /* the delays of queries and keys that those wait for */
-    int64_t more[2];          /* by how much those of later scores and sums, which have to wait, are
-                                 more than that, as the walks before have found; or NO_DELAY */
-    bool news;                /* this walk found more of it */
-    bool any;                 /* something sums over its keys */
+    int64_t delay;    /* of the first of its scores in this walk; NO_DELAY: none is made yet */
+    int64_t waits[2]; /* the delays of queries and keys that those wait for */
+    int64_t more[2];  /* by how much those of later scores and sums, which have to wait, are
+                         more than that, as the walks before have found; or NO_DELAY */
+    bool news;        /* this walk found more of it */
+    bool any;         /* something sums over its keys */
 };
 
 /* A stream that is repeated along the other time axis, and where it runs; axis -1: it is none. */

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/first_queries.h"
+#include "engine/ops/clock.h"
+#include "pulse/attention_refusal.h"
+#include "pulse/ints.h"
+#include "pulse/places.h"
+#include "pulse/positions.h"
+#include "pulse/sections.h"
+#include "pulse/shifts.h"
+#include "pulse/tracks.h"
+
+/* So many first queries and keys; and the input frames that have come when they have. */
+struct first {
+    int64_t queries, keys, inputs;
+};
+
+/* Scores of them that were made, to serve again. */
+struct first_scores {
+    uint32_t w;
+    struct first of;
+    uint32_t wire;
+    struct first_scores *next;
+};
+
+/* ---- which they are ---- */
+
+/* In a branch frames go by its own runs. */
+static bool heads_known(const struct pulser *p, const struct padded *q)
+{
+    return q->is && !p->outer && q->before > 0 && q->before <= PADDED_GIVEN_MAX &&
+        padded_heads_whole(p, q);
+}
+
+bool queries_given(struct pulser *p, uint32_t w, struct padded *ret)
+{
+    const struct padded *q = &p->padded[w];
+    if (!heads_known(p, q) || q->inner.sf.delay - q->before >= p->sf[w].delay)
+        return false;
+    p->may_be_early = true;
+    *ret = *q;
+    return p->early;
+}
+
+int64_t first_queries(const struct operand *o, unsigned n, const struct band *b)
+{
+    int64_t heads = INT64_MAX, scores = -1;
+    for (unsigned i = 0; i < n; i++) {
+        if (o[i].part == PART_SCORES)
+            scores = larger(scores, o[i].flow.sf.heads);
+        if (o[i].part == PART_QUERIES)
+            heads = smaller(heads, o[i].given.is ? o[i].given.before : 0);
+    }
+    if (scores >= 0 || heads == INT64_MAX)
+        return larger(scores, 0);
+    for (unsigned i = 0; i < n; i++)
+        if (o[i].part == PART_KEYS)
+            while (heads > 0 && band_first_keys(b, heads) > o[i].keys.given.before)
+                heads--;
+    return heads;
+}
+
+int64_t queries_late(const struct operand *o, int64_t heads)
+{
+    const struct padded *q = &o->given;
+    const int64_t before = smaller(heads, q->before);
+    if (!q->is)
+        return o->flow.sf.delay;
+    const int64_t late = larger(q->inner.sf.delay - q->before, -heads);
+    return q->inputs ? larger(late, padded_heads_delay(q, 0) - before) : late;
+}
+
+rill_status queries_take(struct pulser *p, const struct node *n, const struct operand *o,
+                         int64_t heads, int64_t delay, struct flow *ret)
+{
+    struct padded q = o->given;
+    const int64_t before = smaller(heads, q.before);
+    *ret = o->flow;
+    if (!q.is || (before == 0 && delay >= o->flow.sf.delay))
+        return flow_delay(p, n->name, ret, delay - ret->sf.delay);
+    *ret = q.inner;
+    if (before == 0)
+        TRY(padded_put(p, n, &q, ret));
+    else if (before < q.before) {
+        TRY(padded_given(p, n, o->flow.sf.length, before, &q));
+        *ret = q.inner;
+    }
+    ret->sf.delay -= before;
+    return flow_delay(p, n->name, ret, delay - ret->sf.delay);
+}
+
+/* ---- their scores ---- */
+
+static rill_status first_refuse(const struct pulser *p, const struct node *n)
+{
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: what the first queries see is not known before the first run");
+}
+
+/* The first `frames` of a padded stream. */
+static rill_status frames_first(struct pulser *p, const struct node *n, uint32_t w, int64_t frames,
+                                struct first *f, uint32_t *ret)
+{
+    struct padded q = p->padded[w];
+    if (!heads_known(p, &q) || frames > q.before)
+        return first_refuse(p, n);
+    if (padded_by_copies(&q))
+        TRY(padded_given(p, n, p->sf[w].length, q.before, &q));
+    f->inputs = larger(f->inputs, q.inputs);
+    TRY(padded_frames(p, n, &q, q.before, q.head, ret));
+    return frames == q.before ? RILL_OK
+                              : pulser_slice(p, n->name, *ret, q.inner.sf.axis, 0, frames, ret);
+}
+
+static rill_status scores_first(struct pulser *p, uint32_t w, struct first *f, uint32_t *ret);
+
+static rill_status operand_first(struct pulser *p, const struct node *n, const struct operand *o,
+                                 struct first *f, uint32_t *ret)
+{
+    const struct positions *ps = p->positions;
+    uint32_t stream;
+    int axis;
+    *ret = o->w == WIRE_NONE ? WIRE_NONE : p->map[o->w];
+    if (o->w != WIRE_NONE && (pulser_kept(p, o->w) || is_spread(p, o->w, &stream, &axis)))
+        return first_refuse(p, n);
+    switch (o->part) {
+    case PART_STATIC: return RILL_OK;
+    case PART_PLACES:
+        return places_emit(p, n, o->w,
+                           &(struct places) { .axis = { o->query, o->key },
+                                              .at = { ps->place[0], ps->place[1] },
+                                              .count = { f->queries, f->keys } },
+                           ret);
+    case PART_SCORES: return scores_first(p, o->w, f, ret);
+    case PART_QUERIES: return frames_first(p, n, o->w, f->queries, f, ret);
+    case PART_KEYS: return frames_first(p, n, o->w, f->keys, f, ret);
+    }
+    return RILL_OK;
+}
+
+static rill_status node_first(struct pulser *p, const struct node *n, struct first *f,
+                              uint32_t *ret)
+{
+    const struct stream_fact s = { .axis = section_query(p, n->out[0]),
+                                   .key_axis = section_key(p, n->out[0]),
+                                   .pulse = f->queries,
+                                   .keys = f->keys };
+    uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 2);
+    struct operand o;
+    if (!in)
+        return pulser_no_memory(p);
+    if (shift_of(p, n->out[0]))
+        return first_refuse(p, n);
+    for (unsigned i = 0; i < n->n_in; i++) {
+        TRY(operand_of(p, n, i, &o));
+        TRY(operand_first(p, n, &o, f, &in[i]));
+    }
+    TRY(scores_op(p, n, &s, in, ret));
+    return scores_fit(p, *ret, &s) ? RILL_OK : stuck_refuse(p, n);
+}
+
+/* All of those keys are there: none is hidden but by the masks. */
+static rill_status scores_first(struct pulser *p, uint32_t w, struct first *f, uint32_t *ret)
+{
+    struct first_scores *s = p->first_scores;
+    while (s && (s->w != w || s->of.queries != f->queries || s->of.keys != f->keys))
+        s = s->next;
+    if (!s) {
+        if (!(s = arena_new(p->arena, struct first_scores)))
+            return pulser_no_memory(p);
+        *s = (struct first_scores) { .w = w, .of = { .queries = f->queries, .keys = f->keys } };
+        TRY(node_first(p, graph_producer(p->src, w), &s->of, &s->wire));
+        s->next = p->first_scores;
+        p->first_scores = s;
+    }
+    f->inputs = larger(f->inputs, s->of.inputs);
+    *ret = s->wire;
+    return RILL_OK;
+}
+
+/* ---- sums over their keys ---- */
+
+static rill_status sum_first(struct pulser *p, const struct node *n, unsigned i,
+                             const struct operand *other, struct first *f, uint32_t *ret)
+{
+    const struct section *s = section_of(p, n->in[i]);
+    uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1);
+    if (!in)
+        return pulser_no_memory(p);
+    if (!s)
+        return first_refuse(p, n);
+    f->keys = band_first_keys(&s->band, f->queries);
+    for (unsigned k = 0; k < n->n_in; k++) {
+        in[k] = n->in[k] == WIRE_NONE ? WIRE_NONE : p->map[n->in[k]];
+        if (k == i)
+            TRY(scores_first(p, n->in[k], f, &in[k]));
+        else if (other)
+            TRY(operand_first(p, n, other, f, &in[k]));
+    }
+    return pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, ret, 1);
+}
+
+/* Of the scores *w, what is in front of the others. */
+static rill_status padded_by_first(struct pulser *p, const struct node *n, const struct flow *w,
+                                   const struct first *f, struct padded *q)
+{
+    struct stream_fact *s = &q->inner.sf;
+    *q = (struct padded) { .is = true,
+                           .inner = *w,
+                           .before = f->queries,
+                           .mode = PULSE_PAD_VALUES,
+                           .head = q->head,
+                           .tail = WIRE_NONE,
+                           .inputs = f->inputs };
+    s->heads = 0;
+    s->delay += f->queries;
+    s->length = dim_add_int(p->dst->dims, pulser_fact(p, n->out[0])->shape[s->axis], -f->queries);
+    offset_cut(s, f->queries, 1);
+    return dim_is(pulser_dst_fact(p, q->head)->shape[s->axis], f->queries) ? RILL_OK
+                                                                           : stuck_refuse(p, n);
+}
+
+rill_status first_queries_bind(struct pulser *p, const struct node *n, unsigned i,
+                               const struct operand *other, const struct flow *w)
+{
+    struct first first = { .queries = w->sf.heads };
+    struct padded *q = &p->padded[n->out[0]];
+    if (first.queries == 0)
+        return pulser_bind(p, n, 0, w->wire, &w->sf);
+    TRY(sum_first(p, n, i, other, &first, &q->head));
+    TRY(padded_by_first(p, n, w, &first, q));
+    struct flow f = q->inner;
+    TRY(padded_put(p, n, q, &f));
+    f.sf.at = w->sf.at;
+    return pulser_bind(p, n, 0, f.wire, &f.sf);
+}

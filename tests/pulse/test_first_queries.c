@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* Layers of attention behind start tokens, or behind frames that pad the sequence: a stream is the
+ * whole run, and no layer waits for frames that its queries do not see. */
+#include "engine/rewrite/declutter/declutter.h"
+#include "pulse/ints.h"
+#include "tests/pulse/oracle.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { WIDTH = 4, FRAMES = 96, NOTHING = -1000 };
+
+struct net {
+    int64_t layers, front, left, right; /* frames in front; a query sees from -left to right */
+    int64_t first, chunk; /* and so many first keys; chunks alone, and the one before */
+    int64_t cut, behind;  /* frames that the output lacks; tokens behind */
+    enum { TOKENS, ZEROS, EDGE, REFLECT } pad;
+    enum { SOFTMAX, WRITTEN, SIGMOID, BIASED, TURNED } of;
+    bool heads, norm;
+    int64_t look; /* frames that a convolution in front of all sees ahead */
+};
+
+/* ---- how late it must be ---- */
+
+static bool sees(const struct net *t, int64_t i, int64_t j)
+{
+    if (t->chunk)
+        return i / t->chunk == j / t->chunk || i / t->chunk == j / t->chunk + 1;
+    return (i - j <= t->left && i - j >= -t->right) || (j < t->first && j <= i + t->right);
+}
+
+/* The newest input frame that frame i of the padded sequence is made of. */
+static int64_t newest_in(const struct net *t, int64_t i)
+{
+    const int64_t k = i - t->front;
+    if (k >= 0)
+        return k + t->look;
+    return t->pad == EDGE ? t->look : t->pad == REFLECT ? t->look - k : NOTHING;
+}
+
+static int64_t least_delay(const struct net *t, int64_t pulse)
+{
+    int64_t newest[FRAMES], seen[FRAMES], d = 0;
+    for (int64_t i = 0; i < FRAMES; i++)
+        newest[i] = newest_in(t, i);
+    for (int64_t l = 0; l < t->layers; l++) {
+        for (int64_t i = 0; i < FRAMES; i++) {
+            seen[i] = newest[i];
+            for (int64_t j = 0; j < FRAMES; j++)
+                seen[i] = sees(t, i, j) ? larger(seen[i], newest[j]) : seen[i];
+        }
+        for (int64_t i = 0; i < FRAMES; i++)
+            newest[i] = seen[i];
+    }
+    for (int64_t i = 0; i < FRAMES - 32 - t->cut; i++)
+        while (newest[i + t->cut] >= 0 && (i + d) / pulse < newest[i + t->cut] / pulse)
+            d++;
+    return d;
+}
+
+/* ---- the net ---- */
+
+static uint32_t counted(struct gb *b, uint32_t x, unsigned axis)
+{
+    const uint32_t n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 1));
+    return GB(b, "Unsqueeze", "", GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1)),
+              gb_ints(b, axis));
+}
+
+static uint32_t between(struct gb *b, uint32_t x, int64_t least, int64_t most)
+{
+    return GB(b, "And", "", GB(b, "GreaterOrEqual", "", x, gb_int(b, least)),
+              GB(b, "LessOrEqual", "", x, gb_int(b, most)));
+}
+
+static uint32_t mask(struct gb *b, const struct net *t, uint32_t y)
+{
+    uint32_t i = counted(b, y, 1), j = counted(b, y, 0);
+    const uint32_t d = GB(b, "Sub", "", i, j);
+    if (t->chunk) {
+        i = GB(b, "Div", "", i, gb_int(b, t->chunk));
+        return between(b, GB(b, "Sub", "", i, GB(b, "Div", "", j, gb_int(b, t->chunk))), 0, 1);
+    }
+    const uint32_t band = between(b, d, -t->right, t->left);
+    if (!t->first)
+        return band;
+    return GB(b, "Or", "", band,
+              GB(b, "And", "", GB(b, "Less", "", j, gb_int(b, t->first)),
+                 GB(b, "GreaterOrEqual", "", d, gb_int(b, -t->right))));
+}
+
+static uint32_t turned(struct gb *b, uint32_t y, uint32_t x)
+{
+    const uint32_t at =
+        GB(b, "Mul", "", GB(b, "Cast", "to=1", counted(b, y, 1)), gb_weights(b, 2, 1, WIDTH));
+    return GB(b, "Add", "", GB(b, "Mul", "", x, GB(b, "Cos", "", at)), GB(b, "Sin", "", at));
+}
+
+static uint32_t product(struct gb *b, uint32_t x)
+{
+    return GB(b, "MatMul", "", x, gb_weights(b, 2, WIDTH, WIDTH));
+}
+
+static uint32_t split(struct gb *b, const struct net *t, uint32_t x)
+{
+    return t->heads
+        ? gb_transpose(b, GB(b, "Reshape", "", x, gb_ints(b, 1, -1, 2, WIDTH / 2)), "0,2,1,3")
+        : x;
+}
+
+static uint32_t weights_of(struct gb *b, const struct net *t, uint32_t y, uint32_t s)
+{
+    const uint32_t m = mask(b, t, y), last = gb_ints(b, -1);
+    if (t->of == SIGMOID)
+        return GB(b, "Mul", "", GB(b, "Sigmoid", "", s), GB(b, "Cast", "to=1", m));
+    if (t->of == BIASED)
+        s = GB(b, "Sub", "", s,
+               GB(b, "Cast", "to=1",
+                  GB(b, "Abs", "", GB(b, "Sub", "", counted(b, y, 1), counted(b, y, 0)))));
+    s = GB(b, "Where", "", m, s, gb_scalar(b, -INFINITY));
+    if (t->of != WRITTEN)
+        return GB(b, "Softmax", "axis=-1", s);
+    s = GB(b, "Exp", "", GB(b, "Sub", "", s, GB(b, "ReduceMax", "keepdims=1", s, last)));
+    return GB(b, "Div", "", s, GB(b, "ReduceSum", "keepdims=1", s, last));
+}
+
+static uint32_t layer(struct gb *b, const struct net *t, uint32_t y)
+{
+    const uint32_t x =
+        t->norm ? GB(b, "LayerNormalization", "axis=-1", y, gb_full(b, 1, 1, WIDTH)) : y;
+    uint32_t q = product(b, x), k = product(b, x), v = split(b, t, product(b, x));
+    if (t->of == TURNED) {
+        q = turned(b, y, q);
+        k = turned(b, y, k);
+    }
+    const uint32_t s = GB(b, "MatMul", "", split(b, t, q),
+                          gb_transpose(b, split(b, t, k), t->heads ? "0,1,3,2" : "0,2,1"));
+    v = GB(b, "MatMul", "", weights_of(b, t, y, s), v);
+    if (t->heads)
+        v = GB(b, "Reshape", "", gb_transpose(b, v, "0,2,1,3"), gb_ints(b, 1, -1, WIDTH));
+    y = GB(b, "Add", "", y, v);
+    return GB(b, "Add", "", y, product(b, GB(b, "Relu", "", product(b, y))));
+}
+
+static uint32_t padded(struct gb *b, const struct net *t, uint32_t x)
+{
+    static const char *const modes[] = { "", "constant", "edge", "reflect" };
+    if (t->pad)
+        return gb_pad(b, x, 3, 1, modes[t->pad], t->front, 0);
+    x = GB(b, "Concat", "axis=1", gb_weights(b, 3, 1, (int) t->front, WIDTH), x);
+    return t->behind ? GB(b, "Concat", "axis=1", x, gb_weights(b, 3, 1, (int) t->behind, WIDTH))
+                     : x;
+}
+
+static void recipe(struct gb *b, const void *ctx)
+{
+    const struct net *t = ctx;
+    uint32_t y = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    if (t->look) {
+        y = GB(b, "Conv", gb_printf(b, "pads=%d,%d", (int) t->look, (int) t->look),
+               gb_transpose(b, y, "0,2,1"),
+               gb_weights(b, 3, WIDTH, WIDTH, (int) (2 * t->look + 1)));
+        y = gb_transpose(b, y, "0,2,1");
+    }
+    y = padded(b, t, y);
+    for (int64_t l = 0; l < t->layers; l++)
+        y = layer(b, t, y);
+    gb_output(b, t->cut ? gb_slice(b, y, 1, t->cut, INT64_MAX, 1) : y);
+}
+
+static void net_test(const struct net *t, int64_t pulse, bool declutters)
+{
+    static const int64_t from[] = { 0, 1, 2, 3, 5, 9, 30, -1 };
+    const int64_t pulses[] = { pulse, -1 }, *lengths = t->pad < EDGE ? from : from + 4;
+    char name[160];
+    struct oracle o = { .seed = 1 };
+    snprintf(name, sizeof name,
+             "%d layers, %d in front by %d, from -%d to %d, first %d, chunks of %d, cut %d, of %d",
+             (int) t->layers, (int) t->front, (int) t->pad, (int) t->left, (int) t->right,
+             (int) t->first, (int) t->chunk, (int) t->cut, (int) t->of);
+    bool opens = oracle_open(&o, recipe, t, NULL) == LAW_HOLDS;
+    struct graph *g = opens ? &o.model->decluttered.g : NULL;
+    if (opens && declutters)
+        opens = graph_declutter(g, g, NULL, &o.err) == RILL_OK;
+    opens = opens && oracle_pulse(&o, pulse) == LAW_HOLDS;
+    const int64_t late = opens ? o.plan->pgraph.outputs[0].delay : -1,
+                  least = least_delay(t, pulse);
+    oracle_check(late == least, "%s: %lld late at pulse %lld, not %lld: %s", name, (long long) late,
+                 (long long) pulse, (long long) least, o.err.text);
+    if (opens)
+        oracle_laws(&o, name, pulses, lengths);
+    oracle_close(&o);
+}
+
+/* Frames in front that are cut off again, some of them, or none. */
+static void test_layers(void)
+{
+    for (int64_t k = 0; k < 72; k++) {
+        struct net t = { .layers = 1 + k % 3,
+                         .front = 1 + k % 4,
+                         .left = k % 5,
+                         .right = k / 3 % 3,
+                         .pad = k % 8 < 4 ? TOKENS : k % 4,
+                         .of = k / 2 % 5,
+                         .heads = k % 2,
+                         .norm = k % 3 == 1,
+                         .look = k % 6 == 5 };
+        t.right = t.pad == REFLECT ? 0 : t.right;
+        t.first = t.right == 0 && k % 7 == 0 ? t.front : 0;
+        t.cut = k % 5 == 0 ? 0 : k % 5 == 1 ? 1 : t.front;
+        t.behind = t.pad == TOKENS && k % 8 == 3 ? 2 : 0;
+        net_test(&t, 1 + k / 5 % 4, k % 2);
+    }
+}
+
+static void test_chunks(void)
+{
+    for (int64_t k = 0; k < 24; k++)
+        net_test(&(struct net) { .layers = 1 + k % 3,
+                                 .front = 1 + k % 5,
+                                 .chunk = 2 + k % 2,
+                                 .pad = k % 4,
+                                 .of = k % 5,
+                                 .cut = k % 3 ? 1 + k % 5 : 0 },
+                 (2 + k % 2) * (1 + k / 12), k % 4 == 1);
+}
+
+int main(void)
+{
+    test_layers();
+    test_chunks();
+    return oracle_end();
+}
