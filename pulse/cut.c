@@ -316,14 +316,15 @@ static rill_status pgraph_finish(struct pgraph *g, const struct pulser *p)
 #define WALKS_MAX 3 /* at one pulse */
 
 /* Again, while what attention waits for was not known to its first scores; as at first, where
- * that does not fit. */
+ * that does not fit. Without first queries what does not fit may fit in the next walk. */
 static rill_status graph_pulse_again(struct pulser *p)
 {
     sections_forget(p);
     rill_status s = graph_pulse(p);
-    for (int walks = 1; s == RILL_OK && sections_have_news(p) && walks < WALKS_MAX; walks++) {
+    for (int walks = 1; (s == RILL_OK || p->early) && sections_have_news(p) && walks < WALKS_MAX;
+         walks++) {
         s = graph_pulse(p);
-        if (s == RILL_OK)
+        if (s == RILL_OK || p->early)
             continue;
         sections_forget(p);
         return graph_pulse(p);

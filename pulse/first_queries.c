@@ -41,21 +41,22 @@ bool queries_given(struct pulser *p, uint32_t w, struct padded *ret)
     return p->early;
 }
 
-int64_t first_queries(const struct operand *o, unsigned n, const struct band *b)
+int64_t first_queries(const struct pulser *p, const struct operand *o, unsigned n,
+                      const struct band *b)
 {
-    int64_t heads = INT64_MAX, scores = -1;
+    int64_t heads = PADDED_GIVEN_MAX, scores = -1, keys = INT64_MAX;
     for (unsigned i = 0; i < n; i++) {
         if (o[i].part == PART_SCORES)
             scores = larger(scores, o[i].flow.sf.heads);
         if (o[i].part == PART_QUERIES)
             heads = smaller(heads, o[i].given.is ? o[i].given.before : 0);
-    }
-    if (scores >= 0 || heads == INT64_MAX)
-        return larger(scores, 0);
-    for (unsigned i = 0; i < n; i++)
         if (o[i].part == PART_KEYS)
-            while (heads > 0 && band_first_keys(b, heads) > o[i].keys.given.before)
-                heads--;
+            keys = smaller(keys, o[i].keys.given.before);
+    }
+    if (scores >= 0 || !p->early)
+        return larger(scores, 0);
+    while (heads > 0 && band_first_keys(b, heads) > keys)
+        heads--;
     return heads;
 }
 
@@ -97,14 +98,14 @@ static rill_status first_refuse(const struct pulser *p, const struct node *n)
 }
 
 /* The first `frames` of a padded stream. */
-static rill_status frames_first(struct pulser *p, const struct node *n, uint32_t w, int64_t frames,
-                                struct first *f, uint32_t *ret)
+static rill_status frames_first(struct pulser *p, const struct node *n, const struct operand *o,
+                                int64_t frames, struct first *f, uint32_t *ret)
 {
-    struct padded q = p->padded[w];
+    struct padded q = p->padded[o->stream];
     if (!heads_known(p, &q) || frames > q.before)
         return first_refuse(p, n);
     if (padded_by_copies(&q))
-        TRY(padded_given(p, n, p->sf[w].length, q.before, &q));
+        TRY(padded_given(p, n, p->sf[o->stream].length, q.before, &q));
     f->inputs = larger(f->inputs, q.inputs);
     TRY(padded_frames(p, n, &q, q.before, q.head, ret));
     return frames == q.before ? RILL_OK
@@ -117,10 +118,8 @@ static rill_status operand_first(struct pulser *p, const struct node *n, const s
                                  struct first *f, uint32_t *ret)
 {
     const struct positions *ps = p->positions;
-    uint32_t stream;
-    int axis;
     *ret = o->w == WIRE_NONE ? WIRE_NONE : p->map[o->w];
-    if (o->w != WIRE_NONE && (pulser_kept(p, o->w) || is_spread(p, o->w, &stream, &axis)))
+    if (o->w != WIRE_NONE && pulser_kept(p, o->w))
         return first_refuse(p, n);
     switch (o->part) {
     case PART_STATIC: return RILL_OK;
@@ -131,8 +130,8 @@ static rill_status operand_first(struct pulser *p, const struct node *n, const s
                                               .count = { f->queries, f->keys } },
                            ret);
     case PART_SCORES: return scores_first(p, o->w, f, ret);
-    case PART_QUERIES: return frames_first(p, n, o->w, f->queries, f, ret);
-    case PART_KEYS: return frames_first(p, n, o->w, f->keys, f, ret);
+    case PART_QUERIES: return frames_first(p, n, o, f->queries, f, ret);
+    case PART_KEYS: return frames_first(p, n, o, f->keys, f, ret);
     }
     return RILL_OK;
 }

@@ -18,8 +18,9 @@
 bool queries_given(struct pulser *p, uint32_t w, struct padded *ret);
 
 /* How many first queries of scores that begin, or come in, on the n operands see nothing but what
- * pads the keys. */
-int64_t first_queries(const struct operand *o, unsigned n, const struct band *b);
+ * pads the keys; 0 in a walk that takes none apart. */
+int64_t first_queries(const struct pulser *p, const struct operand *o, unsigned n,
+                      const struct band *b);
 
 /* How late the queries of o are without so many first ones, or as many as are in front of them; and
  * those, so late. */

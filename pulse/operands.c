@@ -19,14 +19,17 @@ rill_status operand_of(const struct pulser *p, const struct node *n, unsigned i,
     bool softmax = node_is(n, OP_SOFTMAX) || node_is(n, OP_LOG_SOFTMAX);
     uint32_t stream;
     int axis;
-    *ret = (struct operand) { .w = n->in[i], .query = AXIS_NONE, .key = AXIS_NONE };
+    *ret = (struct operand) {
+        .w = n->in[i], .stream = n->in[i], .query = AXIS_NONE, .key = AXIS_NONE
+    };
     if (ret->w == WIRE_NONE || pulser_fact(p, ret->w)->value)
         return RILL_OK;
     ret->query = axis_at(p, n, i, query, softmax);
     ret->key = axis_at(p, n, i, key, softmax);
     if (is_spread(p, ret->w, &stream, &axis)) {
+        ret->stream = stream;
         ret->part = axis == ret->query ? PART_QUERIES : PART_KEYS;
-        return flow_of(p, stream, &ret->flow) && flow_of(p, stream, &ret->keys.flow) &&
+        return flow_of(p, stream, &ret->flow) && keys_of(p, stream, &ret->keys) &&
                 (axis == ret->query || axis == ret->key)
             ? RILL_OK
             : stuck_refuse(p, n);

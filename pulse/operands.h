@@ -14,7 +14,8 @@ enum part {
 
 struct operand {
     enum part part;
-    uint32_t w;
+    uint32_t w,
+        stream;     /* stream: what runs along one of the axes, which w may repeat along another */
     int query, key; /* axes, or AXIS_NONE */
     struct flow flow;
     struct keys keys;    /* of PART_KEYS */

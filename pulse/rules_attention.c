@@ -105,6 +105,7 @@ static struct first_window window_of(const struct scores *s)
 struct wait {
     int64_t queries, keys; /* their delays, of the latest; NO_KEYS: scores have waited for them */
     int64_t scores;        /* of the latest that come in; NO_DELAY: none does */
+    bool kept;             /* what is in front of them comes in a later run than the first */
 };
 
 static int64_t wait_least(const struct scores *s, const struct wait *of, int64_t keys)
@@ -154,7 +155,7 @@ static void delay_set(struct section *of, const struct wait *w, struct scores *s
         section_waits(of, w->queries > of->delay ? w->queries : NO_DELAY, w->keys);
     if (s->delay < least)
         s->delay += round_up(least - s->delay, s->pulse);
-    while (w->scores == NO_DELAY && s->delay - s->pulse >= least)
+    while (w->scores == NO_DELAY && s->delay - s->pulse >= larger(least, smaller(of->delay, 0)))
         s->delay -= s->pulse;
 }
 
@@ -171,24 +172,26 @@ static rill_status queries_find(struct pulser *p, const struct node *n, struct o
                                 const struct scores *s)
 {
     struct padded *q = &o->given;
-    uint32_t stream;
-    int axis;
-    if (s->rates.queries == s->rates.keys && !is_spread(p, o->w, &stream, &axis))
-        q->is = queries_given(p, o->w, q);
+    if (s->rates.queries == s->rates.keys)
+        q->is = queries_given(p, o->stream, q);
     return q->is ? padded_given(p, n, o->flow.sf.length, q->before, q) : RILL_OK;
 }
 
 /* Streams that come in, as the scores wait for them: all but the first queries. */
 static void operand_waits(const struct operand *o, const struct scores *s, struct wait *w)
 {
-    if (o->part == PART_QUERIES)
+    if (o->part == PART_QUERIES) {
         w->queries = larger(w->queries, queries_late(o, s->heads));
+        w->kept |= padded_heads_delay(&o->given, 0) > 0;
+    }
     if (o->part == PART_SCORES)
         w->scores = larger(w->scores, o->flow.sf.delay);
     if (o->part == PART_KEYS)
         w->keys = larger(w->keys, o->keys.delay);
-    if (o->part == PART_KEYS && o->keys.queries > NO_DELAY)
+    if (o->part == PART_KEYS && o->keys.queries > NO_DELAY) {
         w->queries = larger(w->queries, rates_pass(&s->rates, o->keys.queries) - s->heads);
+        w->kept |= o->keys.queries > 0;
+    }
 }
 
 static rill_status operands_wait(struct pulser *p, const struct node *n, const struct section *of,
@@ -202,12 +205,12 @@ static rill_status operands_wait(struct pulser *p, const struct node *n, const s
         if (o[i].part == PART_QUERIES)
             TRY(queries_find(p, n, &o[i], s));
     }
-    s->heads = first_queries(o, n->n_in, &of->band);
+    s->heads = first_queries(p, o, n->n_in, &of->band);
     for (unsigned i = 0; i < n->n_in; i++)
         if (o[i].part == PART_SCORES || o[i].part == PART_QUERIES)
             operand_waits(&o[i], s, w);
     if (w->queries == NO_DELAY && w->scores == NO_DELAY)
-        w->queries = 0;
+        w->queries = -s->heads;
     for (unsigned i = 0; i < n->n_in; i++)
         if (o[i].part == PART_KEYS) {
             TRY(keys_resolve(p, n, &o[i].keys, keys_in_time(of, s, w)));
@@ -232,6 +235,8 @@ static rill_status scores_time(struct pulser *p, const struct node *n, struct se
     else if (w.keys == NO_KEYS && w.scores == NO_DELAY)
         w.keys = w.queries;
     delay_set(of, &w, s);
+    if (!w.kept && w.scores == NO_DELAY) /* all others are in a run */
+        s->heads = larger(-s->delay, 0);
     return RILL_OK;
 }
 
@@ -445,7 +450,7 @@ static rill_status scores_shift(struct pulser *p, const struct node *n, struct s
     const struct node one = { .name = n->name, .op = n->op, .in = &queries, .n_in = 1 };
     if (!flow_of(p, queries, &o.flow) || key != query + 1 || s->rates.queries != s->rates.keys)
         return stuck_refuse(p, n);
-    o.w = queries;
+    o.w = o.stream = queries;
     if (of->band.first) /* a table may end with the sequence */
         TRY(flow_resolve(p, &one, &o.flow));
     TRY(scores_time(p, &one, of, &o, keys_shifted(p, w, query, key), s));
@@ -568,8 +573,8 @@ static rill_status sum_places(struct pulser *p, const struct node *n, unsigned i
 /* Weights [.., pulse, keys] times values [.., keys, width], in either order. */
 static rill_status sum_product(struct pulser *p, const struct node *n, unsigned i, struct flow *w)
 {
-    const struct operand values = { .part = PART_KEYS,
-                                    .w = n->n_in == 2 ? n->in[1 - i] : WIRE_NONE };
+    const uint32_t of = n->n_in == 2 ? n->in[1 - i] : WIRE_NONE;
+    const struct operand values = { .part = PART_KEYS, .w = of, .stream = of };
     struct keys v;
     uint32_t in[2], out;
     const struct stream_fact s = w->sf;
@@ -642,7 +647,7 @@ static rill_status places_flow(struct pulser *p, const struct node *n, unsigned 
     s.like = f.sf;
     s.pulse = f.sf.pulse;
     s.keys = rates_keys(&s.rates, s.pulse);
-    struct wait wait = { f.sf.delay, f.sf.delay, NO_DELAY };
+    struct wait wait = { f.sf.delay, f.sf.delay, NO_DELAY, false };
     int64_t heads;
     TRY(keys_counted(p, n, &f.sf, &s.rates, pulser_fact(p, w)->shape[key], &b, &wait.keys));
     if (n->n_in == 2) {

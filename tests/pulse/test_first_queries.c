@@ -16,8 +16,8 @@ struct net {
     int64_t cut, behind;  /* frames that the output lacks; tokens behind */
     enum { TOKENS, ZEROS, EDGE, REFLECT } pad;
     enum { SOFTMAX, WRITTEN, SIGMOID, BIASED, TURNED } of;
-    bool heads, norm;
-    int64_t look; /* frames that a convolution in front of all sees ahead */
+    bool heads, norm, hides; /* hides: the frames decide which keys others see */
+    int64_t look;            /* frames that a convolution in front of all sees ahead */
 };
 
 /* ---- how late it must be ---- */
@@ -108,9 +108,20 @@ static uint32_t split(struct gb *b, const struct net *t, uint32_t x)
         : x;
 }
 
+/* Each query sees its own frame, and others where their first number is large enough. */
+static uint32_t mask_of_frames(struct gb *b, const struct net *t, uint32_t y)
+{
+    const uint32_t k = GB(b, "Greater", "", gb_slice(b, y, 2, 0, 1, 1), gb_scalar(b, -.1f)),
+                   keys = t->heads
+        ? GB(b, "Unsqueeze", "", gb_transpose(b, k, "0,2,1"), gb_ints(b, 1))
+        : gb_transpose(b, k, "0,2,1"),
+                   own = GB(b, "Equal", "", counted(b, y, 1), counted(b, y, 0));
+    return GB(b, "And", "", mask(b, t, y), GB(b, "Or", "", keys, own));
+}
+
 static uint32_t weights_of(struct gb *b, const struct net *t, uint32_t y, uint32_t s)
 {
-    const uint32_t m = mask(b, t, y), last = gb_ints(b, -1);
+    const uint32_t m = t->hides ? mask_of_frames(b, t, y) : mask(b, t, y), last = gb_ints(b, -1);
     if (t->of == SIGMOID)
         return GB(b, "Mul", "", GB(b, "Sigmoid", "", s), GB(b, "Cast", "to=1", m));
     if (t->of == BIASED)
@@ -204,6 +215,7 @@ static void test_layers(void)
                          .of = k / 2 % 5,
                          .heads = k % 2,
                          .norm = k % 3 == 1,
+                         .hides = k % 11 < 3,
                          .look = k % 6 == 5 };
         t.right = t.pad == REFLECT ? 0 : t.right;
         t.first = t.right == 0 && k % 7 == 0 ? t.front : 0;
