@@ -212,14 +212,18 @@ static const struct dim *parse_unary(struct parser *p)
     return d;
 }
 
-static const struct dim *parse_divisor(struct parser *p, const struct dim *d)
+/* d divided by what follows, or what that leaves over. */
+static const struct dim *parse_divisor(struct parser *p, const struct dim *d, char sign)
 {
     const struct dim *by = parse_unary(p);
-    if (dim_is_bad(by))
-        return by;
+    if (dim_is_bad(by) || dim_is_bad(d))
+        return dim_is_bad(by) ? by : d;
     if (!dim_is_const(by) || dim_value(by) <= 0)
-        return parse_fail(p, RILL_INVALID, "only a positive number may follow '/'");
-    return dim_div_int(p->ds, d, dim_value(by));
+        return parse_fail(p, RILL_INVALID,
+                          sign == '/' ? "only a positive number may follow '/'"
+                                      : "only a positive number may follow '%'");
+    const struct dim *whole = dim_div_int(p->ds, d, dim_value(by));
+    return sign == '/' ? whole : dim_sub(p->ds, d, dim_mul_int(p->ds, whole, dim_value(by)));
 }
 
 /* A product whose number is kept apart. */
@@ -242,9 +246,10 @@ static struct scaled parse_product(struct parser *p)
 {
     struct scaled s = { 1, dim_int(p->ds, 1) };
     scaled_mul(p, &s, parse_unary(p));
-    while (!dim_is_bad(s.d) && (peek(p) == '*' || *p->at == '/')) {
-        if (*p->at++ == '/')
-            s = (struct scaled) { 1, parse_divisor(p, dim_mul_int(p->ds, s.d, s.k)) };
+    while (!dim_is_bad(s.d) && (peek(p) == '*' || *p->at == '/' || *p->at == '%')) {
+        const char sign = *p->at++;
+        if (sign != '*')
+            s = (struct scaled) { 1, parse_divisor(p, dim_mul_int(p->ds, s.d, s.k), sign) };
         else
             scaled_mul(p, &s, parse_unary(p));
     }
@@ -291,9 +296,8 @@ rill_status dim_parse(struct dims *ds, const char *text, const struct dim **ret,
 
 /* ---- assertions ---- */
 
-#define RESTS_MAX                                                                                  \
-    ((int64_t) 1 << 20) /* the longest period of what a symbol leaves that is no 0                 \
-                         */
+/* The longest period of what a symbol leaves that is no 0. */
+#define RESTS_MAX ((int64_t) 1 << 20)
 
 /* Cases looked at before a fact is kept beside those that may imply it. */
 #define ASSUME_BUDGET 16
@@ -377,22 +381,29 @@ static bool is_fact(const struct dims *ds, const struct dim *d)
     return false;
 }
 
-/* k*q*floor(symbol/q) + k*rest - k*symbol == 0: the symbol is `rest` more than a multiple of q.
- * One way round l >= 0 says so, the other way a fact; of 0 the first is enough. */
+/* k*q*floor((symbol + e)/q) + k*rest - k*symbol == 0: the symbol is `rest` more than a multiple of
+ * q. One way round l >= 0 says so, the other way a fact; where symbol + e is a multiple the first
+ * is enough. */
 static void assert_rest(struct parser *p, const struct lin *l)
 {
-    if (l->bad || l->n != 2)
+    if (l->bad || l->n != 2 || l->c == INT64_MIN || l->k[0] == INT64_MIN || l->k[1] == INT64_MIN)
         return;
     const unsigned at = l->t[0]->kind == DIM_SYM;
     const struct dim *d = l->t[at], *s = l->t[1 - at];
-    const int64_t k = -l->k[1 - at], rest = l->c / k;
-    struct lin turned = *l;
-    if (d->kind != DIM_DIV || s->kind != DIM_SYM || d->arg[0] != s || l->k[at] % d->value ||
-        l->k[at] / d->value != k || l->c % k || rest < 0 || rest >= d->value)
+    const int64_t k = -l->k[1 - at], q = d->value;
+    int64_t over, rest;
+    struct lin turned = *l, x;
+    if (d->kind != DIM_DIV || s->kind != DIM_SYM || l->k[at] % q || l->k[at] / q != k || l->c % k)
         return;
+    lin_init(&x, d->arg[0]);
+    if (x.bad || x.n != 1 || x.t[0] != s || x.k[0] != 1 ||
+        __builtin_add_overflow(l->c / k, x.c, &over) || over < 0 || over >= q)
+        return;
+    rest = l->c / k % q;
+    rest += rest < 0 ? q : 0;
     lin_scale(&turned, -1);
-    if ((rest == 0 && k > 0) || is_fact(p->ds, dim_from_lin(p->ds, &turned)))
-        rest_narrow(p, s, (struct dim_rest) { d->value, rest });
+    if ((over == 0 && k > 0) || is_fact(p->ds, dim_from_lin(p->ds, &turned)))
+        rest_narrow(p, s, (struct dim_rest) { q, rest });
 }
 
 /* l >= 0 from now on. */

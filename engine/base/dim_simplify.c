@@ -161,7 +161,7 @@ static bool lin_take_whole(struct lin *l, unsigned i)
     const struct dim *d = l->t[i];
     struct lin x;
     int64_t all, part, over, q = d->value;
-    if (d->kind != DIM_DIV)
+    if (d->kind != DIM_DIV || l->k[i] == INT64_MIN)
         return false;
     lin_init(&x, d->arg[0]);
     if (x.bad || x.n != 1 || x.c || x.t[0]->kind != DIM_SYM)
