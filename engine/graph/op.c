@@ -205,31 +205,44 @@ static bool any_size(const struct fact *const *in, unsigned n)
     return false;
 }
 
+/* c: all but the attributes and counts of the node. */
+static rill_status node_infer(struct infer *c, const struct node *n)
+{
+    c->node = n;
+    c->attr = n->attr;
+    c->n_in = n->n_in;
+    c->n_out = n->n_out;
+    const struct dim_asker before =
+        dims_ask_for(c->dims, (struct dim_asker) { n->name, n->op->name });
+    const rill_status s = n->op->infer(c);
+    dims_ask_for(c->dims, before);
+    TRY(s);
+    return any_size(c->in, n->n_in) ? numbers_infer(c) : RILL_OK;
+}
+
 rill_status op_infer_named(const struct node *n, const struct fact *const *in,
                            const char *const *in_name, struct fact *out, struct dims *dims,
                            struct arena *a, rill_error *reterr)
 {
-    struct infer c = { .node = n,
-                       .attr = n->attr,
-                       .dims = dims,
-                       .arena = a,
-                       .n_in = n->n_in,
-                       .n_out = n->n_out,
-                       .in = in,
-                       .in_name = in_name,
-                       .out = out,
-                       .err = reterr };
-    const struct dim_asker before = dims_ask_for(dims, (struct dim_asker) { n->name, n->op->name });
-    const rill_status s = n->op->infer(&c);
-    dims_ask_for(dims, before);
-    TRY(s);
-    return any_size(in, n->n_in) ? numbers_infer(&c) : RILL_OK;
+    struct infer c = {
+        .dims = dims, .arena = a, .in = in, .in_name = in_name, .out = out, .err = reterr
+    };
+    return node_infer(&c, n);
 }
 
 rill_status op_infer(const struct node *n, const struct fact *const *in, struct fact *out,
                      struct dims *dims, struct arena *a, rill_error *reterr)
 {
     return op_infer_named(n, in, NULL, out, dims, a, reterr);
+}
+
+rill_status op_infer_running(const struct node *n, const struct fact *const *in, struct fact *out,
+                             struct dims *dims, struct arena *a, rill_error *reterr)
+{
+    struct infer c = {
+        .dims = dims, .arena = a, .in = in, .out = out, .running = true, .err = reterr
+    };
+    return node_infer(&c, n);
 }
 
 void *prep_pack(struct prep *c, size_t n, size_t bytes, bool *ret_there)

@@ -92,6 +92,7 @@ struct infer {
     const struct fact *const *in; /* NULL where an optional input is absent */
     const char *const *in_name;   /* of their wires; NULL where nobody knows them */
     struct fact *out;             /* to fill: type, rank, shape (value: only shape-like ops) */
+    bool running;                 /* values are data of a run, which say nothing of the model */
     rill_error *err;
 };
 
@@ -316,6 +317,10 @@ rill_status op_infer(const struct node *n, const struct fact *const *in, struct 
 rill_status op_infer_named(const struct node *n, const struct fact *const *in,
                            const char *const *in_name, struct fact *out, struct dims *dims,
                            struct arena *a, rill_error *reterr);
+
+/* The same of values that a run has: they are data, and no errors of the model. */
+rill_status op_infer_running(const struct node *n, const struct fact *const *in, struct fact *out,
+                             struct dims *dims, struct arena *a, rill_error *reterr);
 
 /* For prepare: n * bytes for what it lays out of constants alone. *ret_there: it was laid out
  * before and must not be written, nor the data of inputs read that `packed` says; else it is

@@ -98,12 +98,12 @@ static rill_status shape_check(struct infer *c, unsigned i)
     return RILL_OK;
 }
 
-/* A scale that is known must be one. Blocks of weights are written with a sign, too, and with 0
- * where all weights are. */
+/* A scale that the model has must be one; that of a silent frame may be 0. Blocks of weights are
+ * written with a sign, too, and with 0 where all weights are. */
 static rill_status scale_check(struct infer *c)
 {
     const struct quant_attr *a = c->attr;
-    const struct tensor *t = c->in[IN_SCALE]->value;
+    const struct tensor *t = c->running ? NULL : c->in[IN_SCALE]->value;
     bool any_sign = a->block_size && node_is(c->node, OP_DEQUANTIZE_LINEAR);
     for (int64_t i = 0, n = t ? tensor_count(t) : 0; i < n; i++) {
         double s = tensor_get_f64(t, t->data, i);
@@ -469,7 +469,7 @@ static void dynamic_eval(const struct eval *e)
     if (e->y[0])
         e->kern->quantize_f32(e->y[0], e->x[0], n, &q);
     if (e->n_out > 1 && e->y[1])
-        *(float *) e->y[1] = q.scale;
+        *(float *) e->y[1] = q.scale != 0 ? q.scale : 1; /* of silence: any would do */
     if (e->n_out > 2 && e->y[2])
         *(uint8_t *) e->y[2] = (uint8_t) q.zero;
 }

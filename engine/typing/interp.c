@@ -43,7 +43,7 @@ static rill_status node_infer(const struct interp *in, const struct node *n,
                               const struct fact *const *facts, struct fact *out)
 {
     TRY(op_check_arity_made(n, in->err));
-    TRY(op_infer(n, facts, out, in->dims, in->arena, in->err));
+    TRY((in->bound ? op_infer_running : op_infer)(n, facts, out, in->dims, in->arena, in->err));
     return sizes_check(in, n->name);
 }
 

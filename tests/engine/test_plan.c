@@ -303,6 +303,27 @@ static void test_run_limits(void)
     build_drop(&b);
 }
 
+/* A frame of zeros has a scale of 0, which is no error of the model; that of DynamicQuantizeLinear
+ * is 1. */
+static void test_silence(void)
+{
+    struct build b;
+    build_init(&b);
+    const struct fact f = vec(&b, 3);
+    const struct tensor *in = ramp(&b, 3, 0), *out[2];
+    uint32_t x = graph_add_input(&b.g, "x", &f), y[3];
+    uint32_t s = build_node(&b, "ReduceMax", (struct attr[]) { ONE_INT("keepdims", 0) }, 1,
+                            (uint32_t[]) { build_node(&b, "Abs", NULL, 0, &x, 1) }, 1);
+    uint32_t q = build_node(&b, "QuantizeLinear", NULL, 0, (uint32_t[]) { x, s }, 2);
+    graph_add_output(&b.g, build_node(&b, "DequantizeLinear", NULL, 0, (uint32_t[]) { q, s }, 2));
+    build_nodes(&b, "DynamicQuantizeLinear", NULL, 0, &x, 1, y, 3);
+    graph_add_output(&b.g, y[1]);
+    check(interp_run(&b.g, &in, &b.arena, out, &b.err) == RILL_OK, b.err.text, 0);
+    check(b.err.status == RILL_OK && ((const float *) out[0]->data)[2] == 0, "silence stays", 0);
+    check(b.err.status == RILL_OK && *(const float *) out[1]->data == 1, "its scale is 1", 0);
+    build_drop(&b);
+}
+
 /* ---- typing ---- */
 
 /* Known If conditions and constant subexpressions leave nothing but what depends on the input. */
@@ -351,6 +372,7 @@ int main(void)
     test_kept_state();
     test_limits();
     test_run_limits();
+    test_silence();
     test_fold();
     return check_done();
 }
