@@ -17,11 +17,23 @@ struct operand {
     uint32_t whole, zero; /* wires; zero may be WIRE_NONE */
     const float *scale;
     int64_t n_scale;
+    int64_t farthest; /* what flows: the most that a byte is away from its zero */
 };
 
 static rill_status no_memory(rill_error *reterr)
 {
     return err_set(reterr, RILL_NOMEM, "out of memory");
+}
+
+static int64_t byte_least(enum dtype type)
+{
+    return type == DTYPE_I8 ? INT8_MIN : 0;
+}
+
+static int64_t farthest_of(const struct graph *g, const struct quantised_wire *q)
+{
+    const int64_t below = quantised_zero(q) - byte_least(g->wires[q->whole].fact.type);
+    return below > UINT8_MAX - below ? below : UINT8_MAX - below;
 }
 
 static bool operand_flows(const struct edit *e, uint32_t wire, struct operand *ret)
@@ -33,7 +45,8 @@ static bool operand_flows(const struct edit *e, uint32_t wire, struct operand *r
     *ret = (struct operand) { .whole = q.whole,
                               .zero = q.zero ? n->in[2] : WIRE_NONE,
                               .scale = node_value(e->g, n, 1)->data,
-                              .n_scale = 1 };
+                              .n_scale = 1,
+                              .farthest = farthest_of(e->g, &q) };
     return true;
 }
 
@@ -51,6 +64,45 @@ const struct quantised *weights_quantised(const struct graph *g, uint32_t wire, 
         return NULL;
     bool one = tensor_count(q->scale) == 1, one_zero = !q->zero || tensor_count(q->zero) == 1;
     return (one && one_zero) || (axis < q->whole->rank && q->axis == axis) ? q : NULL;
+}
+
+/* ---- sums of 32 bits ---- */
+
+static int64_t byte_at(const struct tensor *t, int64_t i)
+{
+    return t->type == DTYPE_I8 ? ((const int8_t *) t->data)[i] : ((const uint8_t *) t->data)[i];
+}
+
+/* What n weights, `step` apart, are away from their zero, together. */
+static int64_t weights_away(const struct tensor *w, int64_t at, int64_t n, int64_t step,
+                            int64_t zero)
+{
+    int64_t sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t away = byte_at(w, at + i * step) - zero;
+        sum += away < 0 ? -away : away;
+    }
+    return sum;
+}
+
+/* Whether no sum leaves 32 bits, whatever flows. Outputs lie along `axis`: the first, whose sums
+ * take all others, or the last, whose sums take the one before. */
+static bool sums_fit(const struct quantised *q, int axis, int64_t farthest)
+{
+    const struct tensor *w = q->whole;
+    const int64_t all = tensor_count(w), columns = axis ? w->dim[axis] : 1,
+                  outputs = w->dim[0] > 0 ? w->dim[0] : 1,
+                  rows = axis ? w->dim[axis - 1] : all / outputs;
+    if (rows <= INT32_MAX / UINT8_MAX / farthest)
+        return true;
+    for (int64_t i = 0; i < all / rows; i++) {
+        const int64_t at = i / columns * rows * columns + i % columns,
+                      output = axis ? i % columns : i;
+        const int64_t zero = q->zero ? byte_at(q->zero, tensor_count(q->zero) > 1 ? output : 0) : 0;
+        if (weights_away(w, at, rows, columns, zero) > INT32_MAX / farthest)
+            return false;
+    }
+    return true;
 }
 
 static bool operand_known(struct edit *e, const struct quantised *q, const struct tensor *whole,
@@ -278,7 +330,7 @@ static rill_status conv_turn(struct edit *e, uint32_t i, rill_error *reterr)
         return no_memory(reterr);
     a->conv = *conv_attr_of(&n);
     if (!q || a->conv.epilogue.n || (node_has_input(&n, IN_BIAS) && !b) ||
-        !operand_flows(e, n.in[IN_X], &x))
+        !operand_flows(e, n.in[IN_X], &x) || !sums_fit(q, 0, x.farthest))
         return RILL_OK;
     int trailing = q->whole->rank - 2;
     w = (struct operand) { .scale = q->scale->data, .n_scale = tensor_count(q->scale) };
@@ -325,7 +377,7 @@ static rill_status matmul_turn(struct edit *e, uint32_t i, rill_error *reterr)
     if (f->rank < 2 || g->wires[n.in[IN_X]].fact.rank < 1 || !operand_flows(e, n.in[IN_X], &x))
         return RILL_OK;
     const struct quantised *q = weights_quantised(g, n.in[IN_W], f->rank - 1);
-    if (!q || tensor_count(q->whole) < MATRIX_WEIGHTS_MIN)
+    if (!q || tensor_count(q->whole) < MATRIX_WEIGHTS_MIN || !sums_fit(q, f->rank - 1, x.farthest))
         return RILL_OK;
     if (!operand_known(e, q, q->whole, n.name, &w) || !matrix_put(e, i, &x, &w, &sum) ||
         !sum_scaled(e, i, sum, scales_of(g, n.name, &x, &w, 0), WIRE_NONE))
@@ -338,13 +390,14 @@ static rill_status gemm_turn(struct edit *e, uint32_t i, rill_error *reterr)
     struct graph *g = e->g;
     const struct node n = g->nodes[i];
     const struct gemm_attr *a = gemm_attr_of(&n);
-    const struct quantised *q = weights_quantised(g, n.in[IN_W], a->tb ? 0 : 1);
+    const int axis = a->tb ? 0 : 1;
+    const struct quantised *q = weights_quantised(g, n.in[IN_W], axis);
     struct operand x, w;
     uint32_t sum;
     bool plain =
         a->alpha >= 1 && a->alpha <= 1 && a->beta >= 1 && a->beta <= 1 && !a->ta && !a->epilogue.n;
     if (!plain || !q || tensor_count(q->whole) < MATRIX_WEIGHTS_MIN ||
-        !operand_flows(e, n.in[IN_X], &x))
+        !operand_flows(e, n.in[IN_X], &x) || !sums_fit(q, axis, x.farthest))
         return RILL_OK;
     const struct tensor *whole = a->tb ? turned(g->arena, q->whole) : q->whole;
     if (!whole || !operand_known(e, q, whole, n.name, &w) || !matrix_put(e, i, &x, &w, &sum) ||
@@ -469,6 +522,18 @@ static const char *weights_stay(const struct graph *g, uint32_t wire, int axis)
     return weights_quantised(g, wire, axis) ? NULL : "its weights have scales along another axis";
 }
 
+/* Of what was quantised, both operands. */
+static const char *sums_stay(const struct graph *g, const struct node *n, int axis)
+{
+    struct quantised_wire x;
+    const struct node *dq = &g->nodes[g->wires[n->in[IN_X]].node];
+    x.whole = dq->in[0];
+    return quantised_params(g, dq, &x) &&
+            !sums_fit(weights_quantised(g, n->in[IN_W], axis), axis, farthest_of(g, &x))
+        ? "it sums so many bytes that 32 bits may not hold the sum"
+        : NULL;
+}
+
 static const char *conv_stays(const struct graph *g, const struct node *n)
 {
     if (node_has_input(n, IN_BIAS) && !node_value(g, n, IN_BIAS))
@@ -519,6 +584,7 @@ const char *product_stays_real(const struct graph *g, const struct node *n)
     const int axis = conv || (gemm && gemm_attr_of(n)->tb) ? 0 : w->rank - 1;
     const char *why = input_stays(g, n->in[IN_X]);
     why = why ? why : weights_stay(g, n->in[IN_W], axis);
+    why = why ? why : sums_stay(g, n, axis);
     why = why || !conv ? why : conv_stays(g, n);
     if (!why && !conv && w->value && tensor_count(w->value) < MATRIX_WEIGHTS_MIN)
         why = "it has few weights, and floats are faster";
