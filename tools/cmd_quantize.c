@@ -80,7 +80,7 @@ static rill_status source_make(struct job *j)
     else if (j->opts.mode == QUANTIZE_STATIC)
         return err_set(&j->err, RILL_INVALID,
                        "--static wants recordings, from which the scales of activations are "
-                       "taken: --calibrate FILE.wav, or a folder of them");
+                       "taken: --calibrate FILE.wav, or a folder of them; FILE.npz for a bare net");
     else if (j->in.is_folder)
         quantize_in_noise(&j->in, rms);
     TRY(open_decl_add(&j->bare, &j->open, &j->err));
@@ -88,6 +88,7 @@ static rill_status source_make(struct job *j)
                                   .bare = &j->bare,
                                   .list = j->in.piece,
                                   .n_list = j->in.n_pieces,
+                                  .given = j->in.given.n ? &j->in.given : NULL,
                                   .n_steps = STEPS,
                                   .noise = rms };
     return RILL_OK;
@@ -143,7 +144,8 @@ static rill_status layers_measure(struct job *j)
     rill_status s = layers_run(j);
     j->ran = s == RILL_OK;
     const struct open_opts *o = &j->open;
-    if (s == RILL_OK || j->in.is_folder || o->shapes.n || o->consts.n || o->states.n)
+    if (s == RILL_OK || j->in.is_folder || o->shapes.n || o->consts.n || o->states.n ||
+        j->in.given.n)
         return s;
     j->why = j->err;
     return RILL_OK;
@@ -251,6 +253,9 @@ static void outputs_print(const struct job *j)
     if (j->in.n_recordings)
         printf("outputs on %u recording%s, %.1f s:\n", j->in.n_recordings,
                j->in.n_recordings == 1 ? "" : "s", j->in.seconds);
+    else if (j->in.given.n)
+        printf("outputs on %u step%s of arrays:\n", j->before.n_given,
+               j->before.n_given == 1 ? "" : "s");
     else
         printf("outputs on noise of %g dB:\n", j->noise_db);
     for (unsigned i = 0; i < j->before.n_outputs; i++) {
@@ -387,7 +392,8 @@ static int run(const struct command *cmd, int argc, char **argv)
           "of a weight: 8, 7 (in bytes: for products that would saturate) or 4 (default 8)" },
         { "block", 0, OPT_INT, INT_FROM_TO(&block, 16, 256), "N",
           "weights of 4 bits that share a scale (default 32)" },
-        { "calibrate", 'c', OPT_LIST, &j->recordings, "PATH", "a recording, or a folder of them" },
+        { "calibrate", 'c', OPT_LIST, &j->recordings, "PATH",
+          "a recording, or a folder of them; for a bare net an .npz with an array for each input" },
         { "dynamic", 0, OPT_FLAG, &dynamic, NULL,
           "activations, too, by the range that each run finds" },
         { "force", 'f', OPT_FLAG, &j->force, NULL, "replace what is there" },

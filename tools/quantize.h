@@ -19,6 +19,7 @@ struct quantize_in {
     struct bytes file[QUANTIZE_NETS_MAX]; /* as they are; data in the arena but for a bare net's */
     const char *name[QUANTIZE_NETS_MAX];  /* in the folder; a bare net's path */
     unsigned n_nets;
+    struct npz given;        /* arrays for a bare net */
     struct recording *piece; /* of the recordings, or noise */
     size_t n_pieces;
     unsigned n_recordings;
@@ -29,7 +30,8 @@ struct quantize_in {
 rill_status quantize_in_open(struct quantize_in *in, const char *model, rill_error *reterr);
 void quantize_in_drop(struct quantize_in *in);
 
-/* Recordings, or folders of them, of any rate: they are resampled to the model's. */
+/* Recordings, or folders of them, of any rate: they are resampled to the model's; for a bare net
+ * .npz files. */
 rill_status quantize_in_listen(struct quantize_in *in, const struct opt_list *paths,
                                rill_error *reterr);
 /* Noise of this root mean square instead. */

@@ -210,14 +210,37 @@ static rill_status recordings_read(struct quantize_in *in, const char *folder, r
     return s;
 }
 
+static rill_status arrays_read(struct quantize_in *in, const char *path, rill_error *err)
+{
+    struct npz z;
+    if (!ends_with(path, strlen(path), ".npz"))
+        return err_set(
+            err, RILL_INVALID,
+            "'%.300s': a bare net does not say what its numbers are of a recording; give "
+            "an .npz file with an array for each input, or the folder of a model "
+            "(graph.nnef, model.conf) that has the net: docs/adding.md",
+            path);
+    rill_status s = npz_read(&z, &in->arena, path, err);
+    if (s != RILL_OK)
+        return err_prefix(err, s, "%.200s", path);
+    for (uint32_t i = 0; i < z.n; i++) {
+        if (npz_find(&in->given, z.list[i].name))
+            return err_set(err, RILL_INVALID, "%.200s: array '%.80s' is there twice", path,
+                           z.list[i].name);
+        if (!npz_add(&in->given, &in->arena, z.list[i].name, z.list[i].t))
+            return err_set(err, RILL_NOMEM, "out of memory");
+    }
+    return RILL_OK;
+}
+
 rill_status quantize_in_listen(struct quantize_in *in, const struct opt_list *paths,
                                rill_error *reterr)
 {
     struct stat st;
+    for (unsigned i = 0; i < paths->n && !in->is_folder; i++)
+        TRY(arrays_read(in, paths->item[i], reterr));
     if (!in->is_folder)
-        return err_set(reterr, RILL_INVALID,
-                       "a bare net does not say what its numbers are of a recording; give the "
-                       "folder of a model (graph.nnef, model.conf) that has it: docs/adding.md");
+        return RILL_OK;
     if (!in->conf.info.sample_rate)
         return err_set(reterr, RILL_INVALID,
                        "%.200s: model.conf states no sample_rate, which recordings must have",

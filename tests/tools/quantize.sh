@@ -183,6 +183,15 @@ expect 4 "File too large" limited --force "$nets/cells.onnx" "$dir/kept.onnx"
 good "what was there stays" cmp "$dir/once.onnx" "$dir/kept.onnx"
 good "and nothing is left behind" sh -c "! ls '$dir' | grep -e full -e none -e '\.new'"
 
+# ---- a bare net on arrays
+"$rill" run "$nets/layers.onnx" -t "select_outputs('x')" -n 5 -o "$dir/five.npz" >"$dir/said" 2>&1
+"$rill" run "$nets/layers.onnx" -n 5 -o "$dir/outputs.npz" >"$dir/said" 2>&1
+quantized layers "outputs on 5 steps of arrays" --static --calibrate "$dir/five.npz"
+says "^  Conv  *conv  *96  *[0-9.]*  static$"
+expect 3 "a bare net does not say what its numbers are of a recording" "$rill" quantize "$nets/layers.onnx" "$dir/none.onnx" --static --calibrate "$audio/noisy.wav"
+expect 3 "has an array 'y', but the net no such input" "$rill" quantize "$nets/layers.onnx" "$dir/none.onnx" --static --calibrate "$dir/outputs.npz"
+expect 3 "array 'x' is there twice" "$rill" quantize "$nets/layers.onnx" "$dir/none.onnx" --calibrate "$dir/five.npz" --calibrate "$dir/five.npz"
+
 # ---- usage
 expect 2 "bits is 8, 7 or 4" "$rill" quantize --bits 5 "$nets/known.onnx" "$dir/none.onnx"
 expect 2 "one of --dynamic and --static" "$rill" quantize --dynamic --static "$nets/known.onnx" "$dir/none.onnx"

@@ -5,6 +5,7 @@
 #include "engine/typing/typed.h"
 #include "models/nnef/nnef.h"
 #include "models/onnx/reader.h"
+#include "tools/quantize/arrays.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -64,12 +65,14 @@ static const struct step_const *const_given(const struct step_decl *d, const cha
     return NULL;
 }
 
-/* Sizes that are left open are 1. */
-static rill_status input_shape(struct run *r, const struct step_decl *d, struct typed_input *in,
+/* Sizes that are left open are those of the input's array, or 1. */
+static rill_status input_shape(struct run *r, const struct source *from, struct typed_input *in,
                                rill_error *err)
 {
-    const struct step_shape *s = shape_given(d, in->name);
+    const struct step_shape *s = shape_given(from->bare, in->name);
     struct fact *f = &in->fact;
+    if (!s)
+        arrays_shape(from->given, in->name, r->dims, f);
     if (f->rank < 0 && !s)
         return err_set(err, RILL_UNSUPPORTED,
                        "the shape of input '%.80s' is not declared; --shape gives it", in->name);
@@ -141,17 +144,19 @@ static rill_status bare_open(struct run *r, const struct source *s, const struct
     TRY(mgraph_from_onnx(&m, &r->arena, r->dims, &b, NULL, err));
     struct typed_opts opts = { .n_inputs = m.g.n_inputs };
     TRY(declared_check(&m.g, s->bare, err));
+    TRY(arrays_check(s->given, &m.g, err));
     struct typed_input *list = arena_array(&r->arena, struct typed_input, m.g.n_inputs + 1u);
     if (!list)
         return err_set(err, RILL_NOMEM, "out of memory");
     for (uint32_t i = 0; i < m.g.n_inputs; i++) {
         const struct wire *w = &m.g.wires[m.g.inputs[i]];
         list[i] = (struct typed_input) { .name = w->name, .fact = w->fact };
-        TRY(input_shape(r, s->bare, &list[i], err));
+        TRY(input_shape(r, s, &list[i], err));
         TRY(input_value(r, s->bare, &list[i], err));
     }
     opts.inputs = list;
-    return tgraph_from_mgraph(&r->model, &m, &opts, err);
+    TRY(tgraph_from_mgraph(&r->model, &m, &opts, err));
+    return arrays_steps(s->given, &r->model.g, &r->n_given, err);
 }
 
 rill_status run_open(struct run *r, const struct source *s, const struct net_file *nets,
@@ -244,17 +249,21 @@ static uint32_t state_of(const struct run *r, const struct source *s, const char
     return g->n_outputs;
 }
 
-static rill_status step_input(struct run *r, const struct source *s, uint32_t i, struct arena *a,
-                              const struct tensor *const *last, uint64_t *seed,
+static rill_status step_input(struct run *r, const struct source *s, uint32_t i, unsigned step,
+                              struct arena *a, const struct tensor *const *last, uint64_t *seed,
                               const struct tensor **ret, rill_error *err)
 {
     const struct graph *g = &r->model.g;
     const struct wire *w = &g->wires[g->inputs[i]];
     uint32_t from = state_of(r, s, w->name);
-    struct tensor shape;
+    struct tensor shape, given = arrays_at(s->given, w, step);
     if (!fact_to_tensor(&w->fact, &shape))
         return err_set(err, RILL_UNSUPPORTED, "the size of input '%.80s' is not known", w->name);
     bool state = from < g->n_outputs;
+    if (given.data && !(state && last[from])) {
+        *ret = tensor_clone(a, &given);
+        return *ret ? RILL_OK : err_set(err, RILL_NOMEM, "out of memory");
+    }
     if (shape.type != DTYPE_F32)
         return err_set(err, RILL_UNSUPPORTED, "input '%.80s' is %s; --const gives it a value",
                        w->name, dtype_name(shape.type));
@@ -277,11 +286,12 @@ static rill_status steps_run(struct run *r, const struct source *s,
     rill_status status = r->model.g.n_inputs > RUN_OUTPUTS_MAX
         ? err_set(err, RILL_LIMIT, "more than %d inputs", RUN_OUTPUTS_MAX)
         : RILL_OK;
-    for (unsigned step = 0; step < s->n_steps && status == RILL_OK; step++) {
+    const unsigned steps = r->n_given ? r->n_given : s->n_steps;
+    for (unsigned step = 0; step < steps && status == RILL_OK; step++) {
         struct arena *now = &a[step & 1]; /* the other one has the states */
         arena_drop(now);
         for (uint32_t i = 0; i < r->model.g.n_inputs && status == RILL_OK; i++)
-            status = step_input(r, s, i, now, out, &seed, &in[i], err);
+            status = step_input(r, s, i, step, now, out, &seed, &in[i], err);
         if (status == RILL_OK)
             status = pass_run(r, in, now, watch, out, err);
     }

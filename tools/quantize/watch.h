@@ -8,6 +8,7 @@
 #include "check/step_model.h"
 #include "engine/typing/interp.h"
 #include "models/folder.h"
+#include "models/npz.h"
 #include "tools/quantize/net.h"
 
 /* ---- what is run ---- */
@@ -17,14 +18,15 @@ struct recording {
     size_t n;
 };
 
-/* A pipeline with its recordings, or a bare net with noise. */
+/* A pipeline with its recordings, or a bare net with arrays or noise. */
 struct source {
     const struct folder *folder;  /* of the pipeline, or NULL */
     const struct step_decl *bare; /* what is declared of a bare net */
     const struct recording *list; /* pieces of recordings for the pipeline */
     size_t n_list;
-    unsigned n_steps; /* of a bare net */
-    float noise;      /* root mean square of what goes into one */
+    const struct npz *given; /* arrays of inputs of a bare net; NULL: noise */
+    unsigned n_steps;        /* of noise */
+    float noise;             /* root mean square of it */
 };
 
 /* Normal numbers of variance 1, the same from the same seed. */
@@ -51,6 +53,7 @@ struct run {
     struct tgraph model;
     struct run_output output[RUN_OUTPUTS_MAX];
     unsigned n_outputs;
+    unsigned n_given; /* steps of arrays; 0: there are none */
 };
 
 /* Opens the model with these nets. Drop it with run_drop, also where it fails. */
