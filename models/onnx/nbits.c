@@ -82,11 +82,13 @@ static rill_status zeros_read(struct conversion *l, const struct nbits *q, uint3
         memset(middle->data, 1 << (q->bits - 1), (size_t) (q->n * q->blocks));
         return convert_const(l, middle, ret);
     }
-    TRY(constant_at(l, 3, "the zero points", q->n * row_bytes, &t));
-    if (t->type != DTYPE_U8)
+    const enum dtype type = l->scope->g->wires[l->in[3]].fact.type;
+    if (type != DTYPE_U8)
         return convert_fail(l, RILL_UNSUPPORTED,
-                            "input 3, the zero points, is %s; only packed ones (u8) are supported",
-                            dtype_name(t->type));
+                            "input 3, the zero points, is %s; packed ones (u8) and floats are "
+                            "supported",
+                            dtype_name(type));
+    TRY(constant_at(l, 3, "the zero points", q->n * row_bytes, &t));
     return unpacked(l, t, q->bits, 2, (const int64_t[]) { q->n, q->blocks }, row_bytes, ret);
 }
 
@@ -137,6 +139,11 @@ static rill_status groups_read(struct conversion *l, const struct nbits *q,
     return RILL_OK;
 }
 
+static bool zeros_are_floats(const struct conversion *l)
+{
+    return convert_has(l, 3) && dtype_is_float(l->scope->g->wires[l->in[3]].fact.type);
+}
+
 /* Zeros that are no whole numbers, and groups in another order: real weights, [K,N]. */
 static rill_status weights_real(struct conversion *l, const struct nbits *q,
                                 const struct tensor *packed, uint32_t *ret)
@@ -144,16 +151,18 @@ static rill_status weights_real(struct conversion *l, const struct nbits *q,
     const struct tensor *scale, *group, *zero = NULL;
     TRY(scales_at(l, q, &scale));
     TRY(groups_read(l, q, &group));
-    if (convert_has(l, 3) && l->scope->g->wires[l->in[3]].fact.type != DTYPE_F32)
+    if (convert_has(l, 3) && !zeros_are_floats(l))
         return convert_fail(l, RILL_UNSUPPORTED,
-                            "input 3, the zero points, is packed and input 4 puts weights into "
-                            "groups (g_idx); with groups only zero points of f32, or none, are "
-                            "supported");
-    if (scale->type != DTYPE_F32)
-        return convert_fail(l, RILL_UNSUPPORTED,
-                            "input 2, the scales, is %s; with zero points of floats or groups "
-                            "(g_idx) only f32 is supported",
-                            dtype_name(scale->type));
+                            "input 3, the zero points, is %s and input 4 puts weights into "
+                            "groups (g_idx); with groups only zero points of floats, or none, are "
+                            "supported",
+                            dtype_name(l->scope->g->wires[l->in[3]].fact.type));
+    const enum dtype rows = l->scope->g->wires[l->in[0]].fact.type;
+    if (!dtype_is_float(scale->type) || (rows != DTYPE_NONE && rows != scale->type))
+        return convert_fail(l, RILL_MALFORMED,
+                            "input 0 is %s and input 2, the scales, is %s; both are floats of one "
+                            "type",
+                            dtype_name(rows), dtype_name(scale->type));
     if (convert_has(l, 3))
         TRY(constant_at(l, 3, "the zero points", q->n * q->blocks, &zero));
     struct tensor *t = tensor_new(l->r->arena, DTYPE_F32, 2, (const int64_t[]) { q->k, q->n });
@@ -164,9 +173,10 @@ static rill_status weights_real(struct conversion *l, const struct nbits *q,
             int64_t at =
                 n * q->blocks + (group ? ((const int32_t *) group->data)[k] : k / q->block);
             const uint8_t *row = (const uint8_t *) packed->data + n * q->blocks * q->blob_bytes;
-            float less = zero ? ((const float *) zero->data)[at] : (float) (1 << (q->bits - 1));
-            ((float *) t->data)[k * q->n + n] =
-                ((float) number_at(row, q->bits, k) - less) * ((const float *) scale->data)[at];
+            float less = zero ? (float) tensor_get_f64(zero, zero->data, at)
+                              : (float) (1 << (q->bits - 1)),
+                  by = (float) tensor_get_f64(scale, scale->data, at);
+            ((float *) t->data)[k * q->n + n] = ((float) number_at(row, q->bits, k) - less) * by;
         }
     return convert_const(l, t, ret);
 }
@@ -189,6 +199,26 @@ static rill_status weights_in_blocks(struct conversion *l, const struct nbits *q
     return convert_emit(l, "Transpose", NULL, 0, &real, 1, ret, 1);
 }
 
+/* x times w, and a bias. */
+static rill_status product_put(struct conversion *l, uint32_t x, uint32_t w, uint32_t *ret)
+{
+    TRY(convert_binary(l, "MatMul", x, w, ret));
+    return convert_has(l, 5) ? convert_binary(l, "Add", *ret, l->in[5], ret) : RILL_OK;
+}
+
+/* Of halves, sums with the bias are rounded, and no weights. */
+static rill_status product_widened(struct conversion *l, uint32_t w, enum dtype type, uint32_t *ret)
+{
+    uint32_t x, bias;
+    TRY(convert_cast(l, l->in[0], DTYPE_F32, &x));
+    TRY(convert_binary(l, "MatMul", x, w, ret));
+    if (convert_has(l, 5)) {
+        TRY(convert_cast(l, l->in[5], DTYPE_F32, &bias));
+        TRY(convert_binary(l, "Add", *ret, bias, ret));
+    }
+    return convert_cast(l, *ret, type, ret);
+}
+
 rill_status up_matmul_nbits(struct conversion *l)
 {
     struct nbits q;
@@ -200,12 +230,11 @@ rill_status up_matmul_nbits(struct conversion *l)
     if (packed->type != DTYPE_U8)
         return convert_fail(l, RILL_MALFORMED, "input 1, the weights, is %s, not u8",
                             dtype_name(packed->type));
-    const bool odd = convert_has(l, 4) ||
-        (convert_has(l, 3) && l->scope->g->wires[l->in[3]].fact.type == DTYPE_F32);
+    const bool odd = convert_has(l, 4) || zeros_are_floats(l);
     TRY(odd ? weights_real(l, &q, packed, &wide) : weights_in_blocks(l, &q, packed, &wide));
-    TRY(convert_binary(l, "MatMul", l->in[0], wide, &y));
-    if (convert_has(l, 5))
-        TRY(convert_binary(l, "Add", y, l->in[5], &y));
+    const enum dtype type = l->scope->g->wires[l->in[2]].fact.type;
+    TRY(odd && type != DTYPE_F32 ? product_widened(l, wide, type, &y)
+                                 : product_put(l, l->in[0], wide, &y));
     return convert_finish(l, y);
 }
 

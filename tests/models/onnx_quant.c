@@ -9,8 +9,8 @@
 #define LIST_MAX 64
 
 /* consts: "NAME TYPE DIMS VALUES;" with TYPE f (f32), u, i (8 bits), w (i32), n (i4), N (u4), e
- * (f8), DIMS "2x3" or "-" for a number, VALUES a list whose last number goes on. attrs:
- * "NAME=NUMBER;". x is f32[2,4,S], q u8[2,4,S]. */
+ * (f8), h (the bits of f16), DIMS "2x3" or "-" for a number, VALUES a list whose last number goes
+ * on. attrs: "NAME=NUMBER;". x is f32[2,4,S], q u8[2,4,S]. */
 /* What may not be is malformed; these words are of what is right and not supported. */
 static const char *const not_supported[] = { "'basic'",
                                              "is of domain",
@@ -145,9 +145,15 @@ static const struct row {
     { "a group past the last", ".MatMulNBits", "x b s - g", "b u 2x1x8 1; s f 2 .1; g w 4 0,1,0;",
       "N=2;K=4;bits=4;block_size=16;", { "input 4, the groups (g_idx), is i32, of which number 1 is none of the 1 blocks" } },
     { "groups with packed zeros", ".MatMulNBits", "x b s z g", "b u 2x1x8 1; s f 2 .1; z u 2 1; g w 4 0;",
-      "N=2;K=4;bits=4;block_size=16;", { "with groups only zero points of f32, or none, are supported" } },
+      "N=2;K=4;bits=4;block_size=16;", { "with groups only zero points of floats, or none, are supported" } },
     { "too few float zeros", ".MatMulNBits", "x b s z", "b u 2x1x8 1; s f 2 .1; z f 1 3;",
       "N=2;K=4;bits=4;block_size=16;", { "input 3, the zero points, has 1" } },
+    { "too few zeros of halves", ".MatMulNBits", "x b s z", "b u 2x1x8 1; s f 2 .1; z h 1 16384;",
+      "N=2;K=4;bits=4;block_size=16;", { "input 3, the zero points, has 1 elements and N, K, bits and block_size make 2" } },
+    { "zeros of i32", ".MatMulNBits", "x b s z", "b u 2x1x8 1; s f 2 .1; z w 2 3;",
+      "N=2;K=4;bits=4;block_size=16;", { "input 3, the zero points, is i32; packed ones (u8) and floats are supported" } },
+    { "groups by scales of halves", ".MatMulNBits", "x b s - g", "b u 2x1x8 1; s h 2 11878; g w 4 0;",
+      "N=2;K=4;bits=4;block_size=16;", { "input 0 is f32 and input 2, the scales, is f16; both are floats of one type" } },
     { "weights that are no constant", ".MatMulNBits", "x q s", "s f 2 .1;",
       "N=2;K=4;bits=4;block_size=16;", { "must be a constant" } },
     { "convolution by 0", "QLinearConv", "q s z w t v s z", "s f - .1; z u - 3; w i 5x4x2 1; t f - 0; v i - 0;", "",
@@ -220,8 +226,8 @@ static int64_t type_code(char type)
     static const struct {
         char letter;
         int64_t code;
-    } types[] = { { 'f', 1 },  { 'u', 2 },  { 'i', 3 }, { 'w', 6 },
-                  { 'n', 22 }, { 'N', 21 }, { 'e', 17 } };
+    } types[] = { { 'f', 1 },  { 'u', 2 },  { 'i', 3 },  { 'w', 6 },
+                  { 'h', 10 }, { 'n', 22 }, { 'N', 21 }, { 'e', 17 } };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (types[i].letter == type)
             return types[i].code;

@@ -460,6 +460,19 @@ def quantised_cell(c, to, columns, directions, n, h):
     return weights, [*scales[0], *scales[1]]
 
 
+def vendor_halves():
+    """MatMulNBits of halves, scales and zeros among them; zeros of halves beside groups, too."""
+    c = Case("vendor_halves", 17)
+    x = c.op("Cast", c.numbers("x", ["S", 40], 3, 40), to=T.FLOAT16)
+    group = whole(c, (40,), 0, 3, "i4")
+    size = {"N": 5, "K": 40, "bits": 4, "block_size": 16}
+    w, scale = whole(c, (5, 3, 8), 0, 256, "u1"), c.const(c.random.uniform(-.1, .1, (5, 3)), "f2")
+    real = c.const(c.random.uniform(0, 15, (5, 3)), "f2")
+    for more in [real], ["", group], [real, group]:
+        c.output(c.op("Cast", vendor(c, "MatMulNBits", x, w, scale, *more, **size), to=T.FLOAT))
+    c.save()
+
+
 def vendor_lstm():
     """Bytes of both types, scales of both forms, both directions, several sequences, and what else a cell may have."""
     n, h, batch = 5, 19, 2
@@ -2006,7 +2019,7 @@ def denormals():
 
 CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, quant_ranks, quant_types, quant_axes, quant_blocks, quant_net, quant_depth,
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
-         vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
+         vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_halves, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, ports_again, ports_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, attention_cast_like, rotary, vendor_rotary, causal_conv, vendor_attention, vendor_in_place, vendor_shared, vendor_keys, vendor_prompt, vendor_part, vendor_masks, vendor_packs, vendor_fused, vendor_contrib, vendor_last_conv, scatter_cache, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
          recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, sequence_front, sequence_repeats, float8, float8_axes, constant_sparse, grid_sample, col2im, col2im_late, col2im_computed, dft_half, *SAME, length_once, length_later, ones_later, loop_trips, loop_grown, loop_while, loop_none, loop_passed, loop_sliced, sizes_range, sizes_square, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, batch_open, sizes_declared, resize_10, resize_aspect, vendor_bias, pool_10("pool_18", 18), pool_10("pool_19", 19),
