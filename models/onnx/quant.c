@@ -140,9 +140,21 @@ rill_status up_qlinear_matmul(struct conversion *l)
     return convert_requantized(l, y, rows, l->in[4], 6);
 }
 
+/* Known zeros that are all alike are one number: of a ConvInteger ONNX Runtime takes no list. */
+static rill_status zero_shared(struct conversion *l, unsigned i, uint32_t *ret)
+{
+    const struct tensor *t = convert_has(l, i) ? convert_value(l, i) : NULL;
+    *ret = l->in[i];
+    if (!t || (t->type != DTYPE_U8 && t->type != DTYPE_I8) || tensor_count(t) < 2 ||
+        memcmp(t->data, (const char *) t->data + 1, (size_t) tensor_count(t) - 1) != 0)
+        return RILL_OK;
+    struct tensor *one = tensor_from_data(l->r->arena, t->type, 0, NULL, t->data);
+    return one ? convert_const(l, one, ret) : no_memory(l->r);
+}
+
 rill_status up_qlinear_conv(struct conversion *l)
 {
-    uint32_t y = WIRE_NONE, bias, each;
+    uint32_t y = WIRE_NONE, bias, each, zero;
     const struct qparam_form one = { 0 };
     TRY(convert_inputs_check(l, 8, 9, 0xff));
     const struct fact *x = fact_at(l, l->in[0]), *w = fact_at(l, l->in[3]);
@@ -157,8 +169,9 @@ rill_status up_qlinear_conv(struct conversion *l)
     TRY(result_check(l, 6, false));
     outs.list_only = true;
     TRY(convert_bias_check(l, 8, DTYPE_I32, &outs));
+    TRY(zero_shared(l, 5, &zero));
     TRY(convert_emit(l, "ConvInteger", l->attr, l->n_attr,
-                     (uint32_t[]) { l->in[0], l->in[3], l->in[2], l->in[5] }, 4, &y, 1));
+                     (uint32_t[]) { l->in[0], l->in[3], l->in[2], zero }, 4, &y, 1));
     if (convert_has(l, 8)) {
         TRY(trailing(l, l->in[8], spatial, &bias));
         TRY(convert_binary(l, "Add", y, bias, &y));

@@ -42,6 +42,9 @@ expect 3 "/model.onnx: node 'range[0-9_]*' (Range): input 1 ('.*'): a size is .*
 data=$cases/loop_passed/test_data_set_1
 expect 0 "loop0_1 *f32\[0,3\]" "$tool" run -i "x=$data/input_0.pb" -i "trips=$data/input_1.pb" -i "counts=$data/input_2.pb" \
     "$cases/loop_passed/model.onnx"
+good "a convolution of bytes is written" "$tool" convert "$cases/vendor_last/model.onnx" "$dir/last"
+zero=$(sed -n "s/.*rill_op('ConvInteger', inputs = \[.*, \(.*\)\], attributes.*/\1/p" "$dir/last/graph.nnef") # of its weights
+expect 0 "$zero = .*shape = \[\]), to = 'i8'" grep "variable" "$dir/last/graph.nnef" # one number; it was a list of the same
 grep -v '^#' "$cases/streams.txt" >"$dir/streams"
 expect 0 "products: 1 of bytes, 0 of dequantised floats" "$tool" inspect "$cases/quant_depth/model.onnx"
 expect 0 "plan: 4 steps" "$tool" inspect --pass plan "$cases/quant_depth/model.onnx" # functions are one table
