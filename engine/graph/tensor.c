@@ -226,6 +226,21 @@ float f16_to_f32(uint16_t h)
     return sign ? -v : v;
 }
 
+double f32_stored(float f)
+{
+    const uint32_t bits = bits_of_f32(f);
+    const double least = ldexp((double) (bits & 0x7fffff), -149);
+    return bits & 0x7f800000 ? (double) f : bits >> 31 ? -least : least;
+}
+
+double tensor_get_stored(const struct tensor *t, int64_t i)
+{
+    if (t->type == DTYPE_BF16)
+        return f32_stored(bf16_to_f32(((const uint16_t *) t->data)[i]));
+    return t->type == DTYPE_F32 ? f32_stored(((const float *) t->data)[i])
+                                : tensor_get_f64(t, t->data, i);
+}
+
 uint16_t f32_to_f16(float f)
 {
     uint32_t u = bits_of_f32(f), sign = (u >> 16) & 0x8000, a = u & 0x7fffffff;

@@ -81,6 +81,11 @@ double tensor_get_f64(const struct tensor *t, const void *data, int64_t i);
 int64_t tensor_get_i64(const struct tensor *t, const void *data, int64_t i);
 void tensor_set_f64(const struct tensor *t, void *data, int64_t i, double v);
 
+/* What the bits of a float say, also where the thread takes the least of them for 0; an element
+ * so. */
+double f32_stored(float f);
+double tensor_get_stored(const struct tensor *t, int64_t i);
+
 float f16_to_f32(uint16_t h);
 uint16_t f32_to_f16(float f); /* round to nearest even */
 float bf16_to_f32(uint16_t h);

@@ -6,6 +6,7 @@
 #include "engine/ops/ops.h"
 #include "kernels/bytes.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -106,11 +107,11 @@ static rill_status scale_check(struct infer *c)
     const struct tensor *t = c->running ? NULL : c->in[IN_SCALE]->value;
     bool any_sign = a->block_size && node_is(c->node, OP_DEQUANTIZE_LINEAR);
     for (int64_t i = 0, n = t ? tensor_count(t) : 0; i < n; i++) {
-        double s = tensor_get_f64(t, t->data, i);
-        if (isnan(s) || isinf(s) || (!any_sign && s <= 0))
+        double s = tensor_get_stored(t, i);
+        if (isnan(s) || isinf(s) || (!any_sign && s < (double) FLT_MIN))
             return infer_invalid(c, "%s is %g at place %lld; a scale is finite%s",
                                  infer_name(c, IN_SCALE), s, (long long) i,
-                                 any_sign ? "" : " and greater than 0");
+                                 any_sign ? "" : " and greater than 0, at least 1.17549e-38");
     }
     return RILL_OK;
 }

@@ -4,6 +4,7 @@
  * state are left to typing. */
 #include "models/onnx/internal.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -96,12 +97,12 @@ rill_status convert_scale_values_check(const struct conversion *l, unsigned i)
     const struct wire *scale = &l->scope->g->wires[l->in[i]];
     const struct tensor *t = scale->fact.value;
     for (int64_t k = 0; t && k < tensor_count(t); k++) {
-        double v = tensor_get_f64(t, t->data, k);
-        if (!(v > 0) || isinf(v))
+        double v = tensor_get_stored(t, k);
+        if (!(v >= (double) FLT_MIN) || isinf(v))
             return convert_fail(l, RILL_MALFORMED,
                                 "its scale '%.80s' (input %u) is %g at place %" PRId64
-                                "; a scale is finite and greater than 0",
-                                scale->name, i, v, k);
+                                "; a scale is finite and greater than 0, at least %g",
+                                scale->name, i, v, k, (double) FLT_MIN);
     }
     return RILL_OK;
 }

@@ -14,7 +14,8 @@ bool tflite_is(const struct bytes *b)
 
 /* ---- operators ---- */
 
-static rill_status code_read(struct reader *r, struct flat_table o, uint32_t index, int *ret)
+static rill_status code_read(struct reader *r, struct flat_table o, uint32_t index,
+                             const char *makes, int *ret)
 {
     uint32_t i = (uint32_t) flat_i32(&r->flat, o, OPERATOR_CODE, 0);
     if (i >= r->codes.n)
@@ -28,8 +29,9 @@ static rill_status code_read(struct reader *r, struct flat_table o, uint32_t ind
         const char *custom;
         TRY(tfl_text_read(r, code, CODE_CUSTOM, &custom));
         return err_set(r->err, RILL_UNSUPPORTED,
-                       "operator %u is a custom one, '%.80s'; only built-in operators are read",
-                       index, custom);
+                       "operator %u, which makes '%.80s', is a custom one, '%.80s'; only built-in "
+                       "operators are read",
+                       index, makes, custom);
     }
     return flat_status(&r->flat, r->err);
 }
@@ -83,10 +85,10 @@ static rill_status operator_convert(struct subgraph *s, struct flat_table o, uin
                             .between = flat_list(&r->flat, o, OPERATOR_BETWEEN, 4),
                             .options = flat_sub(&r->flat, o, OPERATOR_OPTIONS) };
     TRY(flat_status(&r->flat, r->err));
-    TRY(code_read(r, o, index, &number));
     if (c.out.n && flat_list_i32(&r->flat, c.out, 0) >= 0 &&
         flat_list_i32(&r->flat, c.out, 0) < (int32_t) s->n_tensors)
         c.name = s->tensors[flat_list_i32(&r->flat, c.out, 0)].name;
+    TRY(code_read(r, o, index, c.name, &number));
     c.row = tfl_op_find(number);
     c.origin =
         arena_printf(r->arena, "operator %u (%s, '%.80s')", index, tfl_op_name(number), c.name);

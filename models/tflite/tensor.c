@@ -77,15 +77,6 @@ static rill_status signature_read(struct reader *r, struct flat_table table, str
     return RILL_OK;
 }
 
-/* What the bits of a float say, also where the thread takes the least of them for 0. */
-static double float_bits(float v)
-{
-    uint32_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    const double least = ldexp((double) (bits & 0x7fffff), -149);
-    return bits & 0x7f800000 ? (double) v : bits >> 31 ? -least : least;
-}
-
 /* Scales are above 0, finite and no denormals, zeros of the element's range. */
 static rill_status scales_check(const struct reader *r, const struct tfl_tensor *t)
 {
@@ -96,7 +87,7 @@ static rill_status scales_check(const struct reader *r, const struct tfl_tensor 
         : t->shape.type == DTYPE_U8          ? 255
                                              : INT32_MAX;
     for (uint32_t i = 0; i < t->q.n; i++) {
-        double s = float_bits(flat_list_f32(&r->flat, t->q.scale, i));
+        double s = f32_stored(flat_list_f32(&r->flat, t->q.scale, i));
         if (!(s >= (double) FLT_MIN) || !isfinite(s))
             return err_set(r->err, RILL_MALFORMED,
                            "tensor '%.80s': scale %u is %g, wants a finite number of at least %g",

@@ -240,7 +240,7 @@ static const struct bad {
     { "good", RILL_OK, { "" } },
     { "declared_mean", RILL_MALFORMED, { "(MEAN, 'out')", "makes 'out', i32, of 'in'" } },
     { "declared_matmul", RILL_MALFORMED, { "(BATCH_MATMUL, 'out')", "makes 'out', i64, of" } },
-    { "custom", RILL_UNSUPPORTED, { "operator 0", "'MyOp'" } },
+    { "custom", RILL_UNSUPPORTED, { "operator 0, which makes 'out'", "'MyOp'" } },
     { "while", RILL_UNSUPPORTED, { "operator 0", "WHILE" } },
     { "unknown_code", RILL_UNSUPPORTED, { "'out'", "250" } },
     { "scale_zero", RILL_MALFORMED, { "'in'", "scale 0 is 0" } },
