@@ -2,6 +2,7 @@
 /* What becomes a float of 8 bits is rounded to a number that there is; scales of such. */
 #include "models/onnx/internal.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 /* ---- rounding ---- */
@@ -128,12 +129,15 @@ static uint32_t scale_beside(struct emitter *e)
     return emit(e, "Reshape", l->in[1], emit_ints(e, shape, (unsigned) rank));
 }
 
-static rill_status zero_is_none(const struct conversion *l)
+static rill_status zero_is_none(const struct conversion *l, const char *of)
 {
     const struct tensor *zero = convert_value(l, 2);
     for (int64_t i = 0; zero && i < tensor_count(zero); i++)
         if (fpclassify(tensor_get_f64(zero, zero->data, i)) != FP_ZERO)
-            return convert_fail(l, RILL_MALFORMED, "the zero of floats of 8 bits is not 0");
+            return convert_fail(l, RILL_MALFORMED,
+                                "its zero point (input 2) is %g at place %" PRId64
+                                "; that of %s is 0",
+                                tensor_get_f64(zero, zero->data, i), i, of);
     return RILL_OK;
 }
 
@@ -147,7 +151,7 @@ rill_status up_quantize(struct conversion *l)
         return up_dtype_attr(l);
     }
     TRY(convert_inputs_check(l, 2, 3, 0x3));
-    TRY(zero_is_none(l));
+    TRY(zero_is_none(l, "floats of 8 bits"));
     if (convert_int(l, "block_size", 0))
         return convert_fail(l, RILL_UNSUPPORTED, "floats of 8 bits in blocks are not supported");
     uint32_t x = emit_cast(&e, l->in[0], DTYPE_F32);
@@ -158,10 +162,13 @@ rill_status up_quantize(struct conversion *l)
 rill_status up_dequantize(struct conversion *l)
 {
     struct emitter e = { l, RILL_OK };
+    const struct tensor *zero = convert_value(l, 2);
+    if (zero && zero->type == DTYPE_I32)
+        TRY(zero_is_none(l, "i32, which the standard dequantises without one,"));
     if (!float8_in(l, 0))
         return up_dtype_attr(l);
     TRY(convert_inputs_check(l, 2, 3, 0x3));
-    TRY(zero_is_none(l));
+    TRY(zero_is_none(l, "floats of 8 bits"));
     if (convert_int(l, "block_size", 0) || convert_int(l, "output_dtype", 0))
         return convert_fail(l, RILL_UNSUPPORTED,
                             "floats of 8 bits in blocks, or of another type than their scale, are "
