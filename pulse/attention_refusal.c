@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/attention_refusal.h"
+#include "pulse/axes.h"
+#include "pulse/byte_scores.h"
 #include "pulse/places.h"
 #include "pulse/positions.h"
 #include "pulse/tracks.h"
@@ -71,7 +73,8 @@ static void laid_over_print(const struct pulser *p, const struct node *n, bool l
                             size_t cap)
 {
     const struct node *at = only_consumer(p, n->out[0]), *laid = NULL, *over = NULL;
-    while (at && ((at->op->flags & OP_POINTWISE) || node_is(at, OP_TRANSPOSE)) && at->n_out == 1) {
+    while (at && at->n_out == 1 &&
+           ((at->op->flags & OP_POINTWISE) || node_is(at, OP_TRANSPOSE) || node_quantises(at))) {
         over = divides_by_keys(p, at) ? at : over;
         laid = lays_positions(p, at) ? at : laid;
         at = only_consumer(p, at->out[0]);
@@ -120,21 +123,51 @@ static rill_status unmasked_refuse(const struct pulser *p, const struct node *n)
 
 rill_status stuck_refuse(const struct pulser *p, const struct node *n)
 {
+    if (node_is(n, OP_DYNAMIC_QUANTIZE_LINEAR))
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: its scale is that of all queries and keys of the sequence; "
+                       "QuantizeLinear with a constant scale streams");
     return op_fail(p->err, RILL_UNSUPPORTED, n,
                    "cannot stream: scores of attention over time go through element-wise ops, a "
                    "softmax over the keys, sums over them and a product with values, nothing "
                    "else");
 }
 
+#define MASK_STEPS_MAX 64 /* nodes of a mask that are looked at for people */
+
+/* The input of n that is made of positions of queries and keys; WIRE_NONE: none is. */
+static uint32_t mask_of(const struct pulser *p, const struct node *n)
+{
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (n->in[i] != WIRE_NONE && pulser_is_mask(p, n->in[i]) && pulser_time_twice(p, n->in[i]))
+            return n->in[i];
+    return WIRE_NONE;
+}
+
+/* The last QuantizeLinear that the mask of positions which n lays over scores went through; NULL:
+ * there is none. */
+static const struct node *mask_quantiser(const struct pulser *p, const struct node *n)
+{
+    uint32_t w = mask_of(p, n);
+    for (int k = 0; w != WIRE_NONE && k < MASK_STEPS_MAX; k++) {
+        const struct node *by = graph_producer(p->src, w);
+        if (!by || node_is(by, OP_QUANTIZE_LINEAR))
+            return by;
+        w = mask_of(p, by);
+    }
+    return NULL;
+}
+
 /* The node on the way to wire w that shows again what its operand hid; NULL: nothing was hidden. */
 static const struct node *shows_again(const struct pulser *p, uint32_t w, unsigned *ret_input)
 {
+    *ret_input = 0;
     while (section_of(p, w)) {
         const struct node *n = &p->src->nodes[p->src->wires[w].node];
         uint32_t before = WIRE_NONE;
         for (unsigned i = 0; i < n->n_in; i++) {
             if (n->in[i] == WIRE_NONE || !section_of(p, n->in[i]) ||
-                !dtype_is_float(pulser_fact(p, n->in[i])->type))
+                pulser_fact(p, n->in[i])->type == DTYPE_BOOL)
                 continue;
             int query = section_query(p, n->in[i]), key = section_key(p, n->in[i]);
             const struct band zero = band_of(p, n->in[i], SHOWS_TRUE, query, key),
@@ -144,6 +177,9 @@ static const struct node *shows_again(const struct pulser *p, uint32_t w, unsign
                 return n;
             before = n->in[i];
         }
+        const struct node *q = mask_quantiser(p, n);
+        if (q)
+            return q;
         w = before == WIRE_NONE ? n->out[0] : before;
         if (before == WIRE_NONE)
             return NULL;
@@ -159,6 +195,30 @@ rill_status shown_refuse(const struct pulser *p, const struct node *n, int axis,
                    axis, i);
 }
 
+/* What a QuantizeLinear makes of scores that were hidden, or of the weights of a query that sees
+ * none. */
+static rill_status quantised_refuse(const struct pulser *p, const struct node *n)
+{
+    const uint32_t w = n->in[0];
+    const bool scores = section_of(p, w);
+    const int query = scores ? section_query(p, w) : AXIS_NONE,
+              key = scores ? section_key(p, w) : AXIS_NONE;
+    const struct band shown = band_of(p, w, SHOWS_TRUE, query, key);
+    const bool weights = scores && band_bounded(&shown);
+    if (weights && band_quantises_none(p, n, query, key))
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: weights of a query all of whose keys are hidden are no "
+                       "numbers, which it quantises to something other than its zero; a zero that "
+                       "is the least of its type, or a mask that shows each query its own frame, "
+                       "streams");
+    if (weights)
+        return shown_refuse(p, n, key, 0);
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: what a mask hides from attention over time, by -inf or a low "
+                   "number, is a byte behind it, which may not hide; a mask with no QuantizeLinear "
+                   "between it and the softmax streams");
+}
+
 /* The sum that sees frames without a bound has only masks before something that undoes them, or
  * none. */
 static rill_status unbounded_refuse(const struct pulser *p, const struct node *n,
@@ -171,6 +231,8 @@ static rill_status unbounded_refuse(const struct pulser *p, const struct node *n
         if (sums->in[i] == WIRE_NONE || !sums_along(p, sums, i, &axis, &what))
             continue;
         const struct node *undoes = shows_again(p, sums->in[i], &at);
+        if (undoes && node_is(undoes, OP_QUANTIZE_LINEAR))
+            return quantised_refuse(p, undoes);
         if (undoes)
             return shown_refuse(p, undoes, section_key(p, undoes->in[at]), at);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/bands.h"
 #include "engine/ops/attrs.h"
+#include "pulse/byte_scores.h"
 #include "pulse/ints.h"
 #include "pulse/measured.h"
 #include "pulse/positions.h"
@@ -471,6 +472,29 @@ static struct band cast_band(const struct look *l, enum shows what)
     return kept ? input_band(l, 0, what) : all;
 }
 
+bool band_quantises_none(const struct pulser *p, const struct node *q, int query, int key)
+{
+    uint32_t seen;
+    return !quantises_numbers(p, q, p->bands->sizes, &query, &key, &seen) ||
+        (seen != WIRE_NONE && !band_sees_some(p, seen, SHOWS_HIGH, query, key));
+}
+
+struct band bytes_band(const struct pulser *p, uint32_t w, double zero, int query, int key)
+{
+    const struct node *q = bytes_source(p, w, zero, &query, &key);
+    const bool open = !q || band_quantises_none(p, q, query, key);
+    return open ? all : band_of(p, q->in[0], SHOWS_TRUE, query, key);
+}
+
+/* Weights that were quantised: 0 where they were. Of scores that were low nothing is known. */
+static struct band bytes_again_band(const struct look *l, enum shows what)
+{
+    double zero;
+    if (what != SHOWS_TRUE || !bytes_zero(l->p, l->n, 2, &zero))
+        return all;
+    return bytes_band(l->p, l->n->in[0], zero, l->query, l->key);
+}
+
 /* clang-format off */
 static struct band (*const bands[OP_COUNT])(const struct look *l, enum shows what) = {
     [OP_ABS] = zero_band,         [OP_ADD] = add_band,        [OP_AND] = logic_band,
@@ -486,7 +510,7 @@ static struct band (*const bands[OP_COUNT])(const struct look *l, enum shows wha
     [OP_SOFTMAX] = weights_band,  [OP_SQRT] = zero_band,      [OP_SQUEEZE] = same_band,
     [OP_SUB] = sub_band,          [OP_TANH] = zero_band,      [OP_TRANSPOSE] = same_band,
     [OP_UNSQUEEZE] = same_band,   [OP_WHERE] = where_band,    [OP_FLATTEN] = same_band,
-    [OP_GATHER] = same_band,
+    [OP_GATHER] = same_band,      [OP_DEQUANTIZE_LINEAR] = bytes_again_band,
     [OP_EINSUM] = linear_band,    [OP_MATMUL] = linear_band,  [OP_REDUCE_SUM] = linear_band,
     [OP_REDUCE_MEAN] = linear_band,
 };

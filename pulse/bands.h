@@ -99,6 +99,10 @@ bool band_diagonal(const struct pulser *p, uint32_t src_wire, enum shows what, i
 /* The same of any key that each query has at every length: where there are n more keys than
  * queries, query i has keys i to i + n. */
 bool band_sees_some(const struct pulser *p, uint32_t src_wire, enum shows what, int query, int key);
+/* Outside it the wire holds that zero of its bytes: what was quantised is 0 there, and a number. */
+struct band bytes_band(const struct pulser *p, uint32_t src_wire, double zero, int query, int key);
+/* Whether a QuantizeLinear may make of a query that sees no key a byte that counts. */
+bool band_quantises_none(const struct pulser *p, const struct node *quantiser, int query, int key);
 struct band band_union(const struct pulser *p, const struct band *a, const struct band *b);
 struct band band_intersection(const struct pulser *p, const struct band *a, const struct band *b);
 bool band_shows_nothing(const struct band *b);

@@ -192,7 +192,7 @@ static rill_status sum_first(struct pulser *p, const struct node *n, unsigned i,
         in[k] = n->in[k] == WIRE_NONE ? WIRE_NONE : p->map[n->in[k]];
         if (k == i)
             TRY(scores_first(p, n->in[k], f, &in[k]));
-        else if (other)
+        else if (other && k < 2)
             TRY(operand_first(p, n, other, f, &in[k]));
     }
     return pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, ret, 1);

@@ -368,7 +368,7 @@ static const struct axis_row rows[OP_COUNT] = {
         .streams = true),
     ROW(MAGNITUDE, GLOBAL, "the last", .map = map_rows),
     ROW(MATMUL, GLOBAL, "the contracted", .map = map_matmul, .way = MASKED),
-    ROW(MATMUL_INTEGER, GLOBAL, "the contracted", .map = map_matmul_integer),
+    ROW(MATMUL_INTEGER, GLOBAL, "the contracted", .map = map_matmul_integer, .way = MASKED),
     ROW(MAX_POOL, WINDOW, "all but batch and channels", .map = map_channels, .rule = rule_max_pool,
         .streams = true),
     ROW(MEL_WEIGHT_MATRIX, GLOBAL, "all", .way = "of constants they are folded away"),

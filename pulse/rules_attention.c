@@ -14,6 +14,7 @@
 #include "engine/ops/einsum.h"
 #include "pulse/attention_refusal.h"
 #include "pulse/axes.h"
+#include "pulse/byte_scores.h"
 #include "pulse/ints.h"
 #include "pulse/first_queries.h"
 #include "pulse/places.h"
@@ -391,35 +392,51 @@ static bool lets_none_through(const struct pulser *p, const struct node *n, cons
     return lets;
 }
 
-/* Marks what is hidden behind the node, and hides keys outside the sequence where its operands did
- * not. */
-static rill_status scores_settle(struct pulser *p, const struct node *n, const struct operand *o,
-                                 struct stream_fact *s, uint32_t *wire)
+/* Whether what was hidden may show in the wire, which of bytes is their zero then. */
+static bool wire_hides(const struct pulser *p, uint32_t w, double *ret_zero)
 {
-    uint32_t w = n->out[0];
+    *ret_zero = 0;
+    return dtype_is_float(pulser_fact(p, w)->type) || bytes_quantiser(p, w, ret_zero);
+}
+
+/* Whether all of its operands that may show what was hidden have hidden it. */
+static bool operands_settled(const struct pulser *p, const struct node *n, const struct operand *o,
+                             const struct stream_fact *s)
+{
     static const enum op_id weigh[] = { OP_SOFTMAX, OP_EXP, OP_SIGMOID };
     bool turns = node_is_among(n, weigh, sizeof weigh / sizeof *weigh), settled = false,
          open = false;
-    if (!dtype_is_float(pulser_fact(p, w)->type))
-        return RILL_OK;
-    const struct band zero = band_of(p, w, SHOWS_TRUE, s->axis, s->key_axis),
-                      low = band_of(p, w, SHOWS_HIGH, s->axis, s->key_axis);
-    s->weights = shows_within(p, w, &zero, s);
-    s->masked = !s->weights && shows_within(p, w, &low, s);
-    if (!s->weights && !s->masked)
-        return RILL_OK;
+    double zero;
     for (unsigned i = 0; i < n->n_in; i++) {
-        if (o[i].part != PART_SCORES || !dtype_is_float(pulser_fact(p, o[i].w)->type))
+        if (o[i].part != PART_SCORES || !wire_hides(p, o[i].w, &zero))
             continue;
         bool is = s->weights ? o[i].flow.sf.weights || (turns && o[i].flow.sf.masked)
                              : o[i].flow.sf.masked;
         settled |= is;
         open |= !is;
     }
-    return settled && !open && !lets_none_through(p, n, o, s)
-        ? RILL_OK
-        : hide_outside(p, n, s, pulser_fact(p, w)->shape[s->key_axis], s->weights ? 0 : -INFINITY,
-                       wire);
+    return settled && !open && !lets_none_through(p, n, o, s);
+}
+
+/* Marks what is hidden behind the node, and hides keys outside the sequence where its operands did
+ * not. */
+static rill_status scores_settle(struct pulser *p, const struct node *n, const struct operand *o,
+                                 struct stream_fact *s, uint32_t *wire)
+{
+    const uint32_t w = n->out[0];
+    double zero;
+    if (!wire_hides(p, w, &zero))
+        return RILL_OK;
+    const bool real = dtype_is_float(pulser_fact(p, w)->type);
+    const struct band shown = real ? band_of(p, w, SHOWS_TRUE, s->axis, s->key_axis)
+                                   : bytes_band(p, w, zero, s->axis, s->key_axis),
+                      low = band_of(p, w, SHOWS_HIGH, s->axis, s->key_axis);
+    s->weights = shows_within(p, w, &shown, s);
+    s->masked = real && !s->weights && shows_within(p, w, &low, s);
+    if ((!s->weights && !s->masked) || operands_settled(p, n, o, s))
+        return RILL_OK;
+    return hide_outside(p, n, s, pulser_fact(p, w)->shape[s->key_axis],
+                        s->weights ? zero : -INFINITY, wire);
 }
 
 /* ---- nodes of a section ---- */
@@ -524,13 +541,24 @@ static rill_status sum_reduce(struct pulser *p, const struct node *n, struct flo
     return sum_bind(p, n, 0, NULL, out, w);
 }
 
+/* The zeros of bytes that are multiplied do not come with the data. */
+static bool bytes_zeros_known(const struct pulser *p, const struct node *n)
+{
+    for (unsigned i = 2; i < n->n_in; i++)
+        if (n->in[i] != WIRE_NONE && !pulser_fact(p, n->in[i])->value)
+            return false;
+    return true;
+}
+
 /* Both operands are summed along the axes that are given, and along no other. */
 static bool contracts(const struct pulser *p, const struct node *n, unsigned scores, int key,
                       int time)
 {
     int ranks[2] = { pulser_fact(p, n->in[0])->rank, pulser_fact(p, n->in[1])->rank }, axis[2];
-    if (node_is(n, OP_MATMUL))
-        return n->n_in == 2 && track_out(p, n, 1 - scores, time) == AXIS_NONE;
+    if (node_is(n, OP_MATMUL_INTEGER) && !bytes_zeros_known(p, n))
+        return false;
+    if (node_is(n, OP_MATMUL) || node_is(n, OP_MATMUL_INTEGER))
+        return track_out(p, n, 1 - scores, time) == AXIS_NONE;
     return n->n_in == 2 && einsum_summed(n, ranks, axis) && axis[scores] == key &&
         axis[1 - scores] == time;
 }
@@ -573,10 +601,10 @@ static rill_status sum_places(struct pulser *p, const struct node *n, unsigned i
 /* Weights [.., pulse, keys] times values [.., keys, width], in either order. */
 static rill_status sum_product(struct pulser *p, const struct node *n, unsigned i, struct flow *w)
 {
-    const uint32_t of = n->n_in == 2 ? n->in[1 - i] : WIRE_NONE;
+    const uint32_t of = n->n_in >= 2 ? n->in[1 - i] : WIRE_NONE;
     const struct operand values = { .part = PART_KEYS, .w = of, .stream = of };
     struct keys v;
-    uint32_t in[2], out;
+    uint32_t in[4], out;
     const struct stream_fact s = w->sf;
     const struct rates run = run_rates(&s);
     const int64_t right = right_of(&s);
@@ -585,7 +613,7 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
     TRY(sum_places(p, n, i, w, &places));
     if (places)
         return RILL_OK;
-    bool fits = n->n_in == 2 && keys_of(p, n->in[1 - i], &v) && !v.flow.sf.keys &&
+    bool fits = n->n_in >= 2 && n->n_in <= 4 && keys_of(p, n->in[1 - i], &v) && !v.flow.sf.keys &&
         contracts(p, n, i, s.key_axis, v.flow.sf.axis) && v.flow.sf.pulse == s.key_pulse;
     if (!fits)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
@@ -608,7 +636,9 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
                                              s.key_pulse, key_delay(&w->sf) + s.left },
                     &in[1 - i]));
     in[i] = w->wire;
-    TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, &out, 1));
+    for (unsigned k = 2; k < n->n_in; k++)
+        in[k] = n->in[k] == WIRE_NONE ? WIRE_NONE : p->map[n->in[k]];
+    TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, &out, 1));
     return sum_bind(p, n, i, &values, out, w);
 }
 
@@ -690,8 +720,7 @@ static rill_status sum_node(struct pulser *p, const struct node *n)
         w = (struct flow) { p->map[n->in[i]], p->sf[n->in[i]] };
     if (w.sf.key_axis != axis || !settled_for(&w.sf, what))
         return shown_refuse(p, n, axis, i);
-    return node_is(n, OP_MATMUL) || node_is(n, OP_EINSUM) ? sum_product(p, n, i, &w)
-                                                          : sum_reduce(p, n, &w);
+    return node_sums_products(n) ? sum_product(p, n, i, &w) : sum_reduce(p, n, &w);
 }
 
 /* Sums of what positions make alone. */

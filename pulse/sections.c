@@ -2,12 +2,14 @@
 #include "pulse/sections.h"
 #include "engine/ops/attrs.h"
 #include "pulse/axes.h"
+#include "pulse/byte_scores.h"
 #include "pulse/lengths.h"
 #include "pulse/places.h"
 #include "pulse/shifts.h"
 #include "pulse/tracks.h"
 
 #include <float.h>
+#include <math.h>
 
 #define MOVES_MAX 64  /* nodes that move or cast what was repeated */
 #define SWEEPS_MAX 64 /* over the nodes, until all is known of keys */
@@ -160,11 +162,16 @@ static enum shows reduces(const struct node *n)
     }
 }
 
+bool node_sums_products(const struct node *n)
+{
+    return node_is(n, OP_MATMUL) || node_is(n, OP_EINSUM) || node_is(n, OP_MATMUL_INTEGER);
+}
+
 bool sums_along(const struct pulser *p, const struct node *n, unsigned i, int *ret_axis,
                 enum shows *ret_what)
 {
     int axes[2];
-    bool product = node_is(n, OP_MATMUL) || node_is(n, OP_EINSUM);
+    bool product = node_sums_products(n);
     *ret_what = node_is(n, OP_SOFTMAX) || node_is(n, OP_LOG_SOFTMAX) ? SHOWS_HIGH
         : product                                                    ? SHOWS_TRUE
                                                                      : reduces(n);
@@ -372,6 +379,18 @@ static bool sees_blindly(const struct pulser *p, uint32_t w, int query, int key,
     return false;
 }
 
+/* What node n, which sums input i, does not show as 0, or as the zero of the bytes that it sums. */
+static struct band summed_band(const struct pulser *p, const struct node *n, unsigned i,
+                               enum shows what, int axis)
+{
+    static const struct band all = BAND_OF_ALL;
+    const int query = other_axis(p, n->in[i], axis);
+    double zero;
+    if (!node_is(n, OP_MATMUL_INTEGER))
+        return band_of(p, n->in[i], what, query, axis);
+    return bytes_zero(p, n, 2 + i, &zero) ? bytes_band(p, n->in[i], zero, query, axis) : all;
+}
+
 static void sums_find(const struct pulser *p, struct sections *s, const struct node *n)
 {
     int axis;
@@ -385,7 +404,7 @@ static void sums_find(const struct pulser *p, struct sections *s, const struct n
                 stick(s, n->in[i], n);
             continue;
         }
-        struct band b = band_of(p, n->in[i], what, other_axis(p, n->in[i], axis), axis);
+        struct band b = summed_band(p, n, i, what, axis);
         of->band = of->any ? band_union(p, &of->band, &b) : b;
         of->any = true;
         if (largest_beside(p, n, &b))

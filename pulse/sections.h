@@ -78,6 +78,8 @@ struct section *section_of_node(const struct pulser *p, const struct node *n);
 int section_key(const struct pulser *p, uint32_t src_wire);
 int section_query(const struct pulser *p, uint32_t src_wire);
 
+bool node_sums_products(const struct node *n); /* of matrices, of floats or bytes */
+
 /* Whether node n sums input i, which has two time axes, along one of them: that, and what of it
  * counts. A softmax is one, too. */
 bool sums_along(const struct pulser *p, const struct node *n, unsigned i, int *ret_axis,

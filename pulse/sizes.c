@@ -168,6 +168,7 @@ static struct size one_sized(const struct graph *g, const struct node *n, struct
     case OP_REDUCE_SUM: return reduced(g, n, a);
     case OP_CAST:
     case OP_CEIL:
+    case OP_DEQUANTIZE_LINEAR:
     case OP_EXPAND:
     case OP_FLATTEN:
     case OP_FLOOR:
@@ -175,6 +176,7 @@ static struct size one_sized(const struct graph *g, const struct node *n, struct
     case OP_GATHER_ELEMENTS:
     case OP_IDENTITY:
     case OP_LEAKY_RELU:
+    case OP_QUANTIZE_LINEAR: /* what its bytes stand for */
     case OP_RESHAPE:
     case OP_ROUND:
     case OP_ROUND_BF16:
