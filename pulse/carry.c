@@ -12,7 +12,7 @@ static rill_status state_choose(struct pulser *p, const struct node *n, int64_t 
     if (!a)
         return pulser_no_memory(p);
     a->pulse = 1;
-    TRY(pulser_clock(p, &in[0]));
+    TRY(pulser_runs_clock(p, n->name, &in[0]));
     TRY(pulser_ints(p, n->name, &(int64_t) { 0 }, 1, &in[1]));
     TRY(pulser_ints(p, n->name, &(int64_t) { 1 }, 1, &in[2]));
     TRY(pulser_emit(p, &op_pulse_range, n->name, a, in, 3, &run, 1));

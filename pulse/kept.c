@@ -36,7 +36,7 @@ static rill_status runs_clock_emit(struct pulser *p, const char *name, uint32_t 
     return graph_add_state(p->dst, name, runs, next, NULL) ? RILL_OK : pulser_no_memory(p);
 }
 
-static rill_status clock_of_runs(struct pulser *p, const char *name, uint32_t *ret)
+rill_status pulser_runs_clock(struct pulser *p, const char *name, uint32_t *ret)
 {
     if (!p->branch)
         return pulser_clock(p, ret);
@@ -58,7 +58,7 @@ rill_status kept_first(struct pulser *p, const struct node *n, const struct flow
                                      .axis = f->sf.axis,
                                      .first = first };
     TRY(pulser_length_place(p, f->sf.length, &a->at.length));
-    TRY(clock_of_runs(p, n->name, &in[2]));
+    TRY(pulser_runs_clock(p, n->name, &in[2]));
     TRY(pulser_state(p, n->name, &x, f->sf.axis, frames, &in[0]));
     TRY(pulser_emit(p, &op_pulse_first, n->name, a, in, 3, ret, 1));
     return graph_add_state(p->dst, n->name, in[0], *ret, NULL) ? RILL_OK : pulser_no_memory(p);

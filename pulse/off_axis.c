@@ -118,6 +118,7 @@ static bool any_padded(const struct pulser *p, const struct node *n)
 static rill_status pads_find(struct pulser *p, const struct node *n, struct pads_of *ret)
 {
     int64_t costs = 0, delay = 0, inner = INT64_MIN, before = INT64_MAX;
+    bool whole = true;
     *ret = (struct pads_of) { .in = arena_array(p->arena, struct padded, n->n_in + 1),
                               .counted = arena_array(p->arena, bool, n->n_in + 1),
                               .first = n->n_in,
@@ -142,6 +143,7 @@ static rill_status pads_find(struct pulser *p, const struct node *n, struct pads
             return RILL_OK;
         ret->first = smaller(ret->first, i);
         ret->alike = ret->alike && pads_agree(&ret->in[ret->first], q);
+        whole = whole && padded_heads_whole(p, q);
         costs = larger(costs, pad_costs(p, n, i));
         delay = larger(delay, p->sf[n->in[i]].delay);
         inner = larger(inner, q->inner.sf.delay - q->before);
@@ -152,8 +154,8 @@ static rill_status pads_find(struct pulser *p, const struct node *n, struct pads
     if (ret->alike)
         ret->found = node_moves(n) || costs > 0;
     else
-        ret->found =
-            !p->outer && before > 0 && before <= PADDED_GIVEN_MAX && larger(inner, -before) < delay;
+        ret->found = !p->outer && before > 0 && before <= PADDED_GIVEN_MAX && whole &&
+            larger(inner, -before) < delay;
     return RILL_OK;
 }
 

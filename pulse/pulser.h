@@ -216,6 +216,9 @@ rill_status kept_refuse(const struct pulser *p, const struct node *n);
 /* Refuses an output or a state that is made of kept frames. */
 rill_status kept_port(struct pulser *p, uint32_t src_wire);
 
+/* The clock; of a branch one that counts its own runs. */
+rill_status pulser_runs_clock(struct pulser *p, const char *name, uint32_t *ret);
+
 /* So many frames of f from number `first` on, as a dst wire that holds them once they have come,
  * and how many input frames have come then for frame number `last`. */
 rill_status kept_first(struct pulser *p, const struct node *n, const struct flow *f, int64_t first,

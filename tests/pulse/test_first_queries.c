@@ -237,8 +237,40 @@ static void test_chunks(void)
                  (2 + k % 2) * (1 + k / 12), k % 4 == 1);
 }
 
+/* Queries of a sequence that comes two frames later, behind tokens and in front of one: of a short
+ * one the token behind is where zeros of the delay are in others. */
+static void delayed(struct gb *b, const void *ctx)
+{
+    const struct net *t = ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH),
+                   late = gb_slice(b, gb_pad(b, x, 3, 1, "constant", 2, 0), 1, 0, -2, 1);
+    uint32_t y = GB(b, "Concat", "axis=1", gb_weights(b, 3, 1, 2, WIDTH), late);
+    y = GB(b, "Concat", "axis=1", y, gb_weights(b, 3, 1, (int) t->behind, WIDTH));
+    const uint32_t k = GB(b, "Concat", "axis=1", gb_weights(b, 3, 1, 2 + (int) t->behind, WIDTH),
+                          x),
+                   at = GB(b, "Cast", "to=1", counted(b, y, 1)),
+                   s = GB(b, "MatMul", "",
+                          GB(b, "Mul", "", y, GB(b, "Mul", "", at, gb_scalar(b, .1f))),
+                          gb_transpose(b, k, "0,2,1"));
+    y = GB(b, "MatMul", "", weights_of(b, t, y, s), k);
+    gb_output(b, gb_slice(b, GB(b, "Add", "", y, GB(b, "Tanh", "", y)), 1, t->cut, INT64_MAX, 1));
+}
+
+static void test_delayed(void)
+{
+    static const int64_t pulses[] = { 1, 3, -1 }, lengths[] = { 0, 1, 2, 3, 9, -1 };
+    for (int64_t k = 0; k < 8; k++) {
+        const struct net t = { .left = 2, .behind = 1 + k % 2, .cut = 2 + k / 2 % 2, .of = k / 4 };
+        struct oracle o = { .seed = 1 };
+        oracle_check(oracle_open(&o, delayed, &t, NULL) == LAW_HOLDS, "%s", o.err.text);
+        oracle_laws(&o, "behind tokens and a delay", pulses, lengths);
+        oracle_close(&o);
+    }
+}
+
 int main(void)
 {
+    test_delayed();
     test_layers();
     test_chunks();
     return oracle_end();

@@ -210,9 +210,9 @@ static void outside_recipe(struct gb *b, const void *ctx)
 }
 
 /* Where the first frame is taken that one branch takes off, the other one convolves: of its input
- * or of what it makes of it, in the branch; outside; or by the If, of either, for what is behind.
- */
-enum first_where { OF_INPUT, OF_MADE, OUTSIDE, RESULT };
+ * or of what it makes of it, in the branch; there, where a cell begins with it; outside; or by the
+ * If, of either, for what is behind. */
+enum first_where { OF_INPUT, OF_MADE, BEGINS, OUTSIDE, RESULT };
 
 struct first_taken {
     const char *name;
@@ -258,6 +258,16 @@ static uint32_t convolved(struct gb *b, uint32_t x, const char *pads)
     return GB(b, "Conv", pads, x, gb_weights(b, 3, CHANNELS, CHANNELS, 3));
 }
 
+static uint32_t cell_from_first(struct gb *b, uint32_t x)
+{
+    const uint32_t frames = gb_transpose(b, x, "2,0,1"),
+                   y = GB(b, "GRU", gb_printf(b, "hidden_size=%d", CHANNELS), frames,
+                          gb_weights(b, 3, 1, 3 * CHANNELS, CHANNELS),
+                          gb_weights(b, 3, 1, 3 * CHANNELS, CHANNELS), WIRE_NONE, WIRE_NONE,
+                          gb_slice(b, frames, 0, 0, 1, 1));
+    return gb_transpose(b, GB(b, "Squeeze", "", y, gb_ints(b, 1)), "1,2,0");
+}
+
 static uint32_t first_branch(struct gb *b, const uint32_t *in, const void *ctx, int branch)
 {
     const struct first_taken *t = ctx;
@@ -269,6 +279,8 @@ static uint32_t first_branch(struct gb *b, const uint32_t *in, const void *ctx, 
         return gb_slice(b, x, 2, 0, 1, 1);
     if (!takes)
         return x;
+    if (t->where == BEGINS)
+        return cell_from_first(b, x);
     return GB(b, "Sub", "", x, t->where == OUTSIDE ? in[1] : gb_slice(b, x, 2, 0, 1, 1));
 }
 
@@ -351,6 +363,8 @@ static const struct first_taken first_taken[] = {
     { "else without its first frame", 1, OF_INPUT },
     { "then without the first frame that it makes", 0, OF_MADE },
     { "else without the first frame that it makes", 1, OF_MADE },
+    { "then of a cell that begins with its first frame", 0, BEGINS },
+    { "else of a cell that begins with its first frame", 1, BEGINS },
     { "then without a first frame from outside", 0, OUTSIDE },
     { "else without a first frame from outside", 1, OUTSIDE },
     { "behind the first frames, then of the input", 0, RESULT },
@@ -454,7 +468,7 @@ int main(void)
     test_short();
     for (size_t i = 0; i < sizeof first_taken / sizeof *first_taken; i++) {
         test_first(&first_taken[i]);
-        if (first_taken[i].where == OF_INPUT)
+        if (first_taken[i].where == OF_INPUT || first_taken[i].where == BEGINS)
             recipe_switched(first_recipe, &first_taken[i], first_taken[i].name);
     }
     test_unread();
