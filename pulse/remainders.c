@@ -118,10 +118,11 @@ static int64_t period_of(const struct pulser *p, const struct dim *const *d, uns
 }
 
 bool remainder_find(const struct pulser *p, const struct dim *const *d, unsigned n,
-                    remainder_holds *holds, const void *ctx, struct remainder *ret)
+                    remainder_holds *holds, const void *ctx, struct remainder *ret, bool *ret_all)
 {
     const int64_t period = period_of(p, d, n);
     bool any = false;
+    *ret_all = false;
     for (int64_t of = 2; of <= period; of++)
         for (int64_t rest = 0; period % of == 0 && rest < of; rest++) {
             const struct remainder r = { of, rest };
@@ -132,7 +133,7 @@ bool remainder_find(const struct pulser *p, const struct dim *const *d, unsigned
             any = true;
             if (all_fit(p, r) && resizes(p, r)) {
                 *ret = r;
-                return true;
+                return *ret_all = true;
             }
         }
     return any;
@@ -161,9 +162,10 @@ bool remainder_of_same(const struct pulser *p, const struct dim *a, const struct
 {
     const struct dim *both[2] = { a, b };
     struct lengths l;
+    bool all;
     if (!lengths_decide(p, both, 2, 0, true, &l) || l.rise[0] != l.rise[1])
         return false;
-    return remainder_find(p, both, 2, same_at, &(struct same) { p, both, l.end }, ret);
+    return remainder_find(p, both, 2, same_at, &(struct same) { p, both, l.end }, ret, &all);
 }
 
 void remainder_print(const struct pulser *p, struct remainder r, char *ret, size_t cap)

@@ -454,22 +454,31 @@ static void resize_way(const struct resize_words *w, char *ret, size_t cap)
     char text[160];
     struct remainder r;
     struct lengths l;
+    bool all;
     *ret = '\0';
-    if (remainder_find(w->p, both, 2, own_same, w, &r)) {
-        remainder_print(w->p, r, text, sizeof text);
+    if (!remainder_find(w->p, both, 2, own_same, w, &r, &all)) {
+        if (lengths_decide(w->p, both, 2, 0, true, &l))
+            snprintf(ret, cap,
+                     ": at no remainder of %.40s are they in one ratio; resize by a scale, and Pad "
+                     "or Slice that to the size",
+                     dim_name(w->p->symbol));
+        return;
+    }
+    remainder_print(w->p, r, text, sizeof text);
+    if (all)
         snprintf(ret, cap, "; --assert \"%s\" streams", text);
-    } else if (lengths_decide(w->p, both, 2, 0, true, &l))
+    else
         snprintf(ret, cap,
-                 ": at no remainder of %.40s are they in one ratio; resize by a scale, and Pad or "
-                 "Slice that to the size",
-                 dim_name(w->p->symbol));
+                 "; it would not with --assert \"%s\", but at no remainder does all that is "
+                 "resized and joined fit",
+                 text);
 }
 
 static rill_status resize_refuse(const struct pulser *p, const struct resized *z, int axis,
                                  const struct stretch *s)
 {
     const struct resize_words w = { p, z, s };
-    char a[96], b[96], way[240];
+    char a[96], b[96], way[300];
     dim_print(z->from, a, sizeof a);
     dim_print(z->to, b, sizeof b);
     resize_way(&w, way, sizeof way);
