@@ -3,6 +3,7 @@
 #include "engine/ops/clock.h"
 #include "pulse/attention_refusal.h"
 #include "pulse/ints.h"
+#include "pulse/lengths.h"
 #include "pulse/places.h"
 #include "pulse/positions.h"
 #include "pulse/sections.h"
@@ -24,11 +25,11 @@ struct first_scores {
 
 /* ---- which they are ---- */
 
-/* In a branch frames go by its own runs. */
+/* All of them are there at every length. In a branch frames go by its own runs. */
 static bool heads_known(const struct pulser *p, const struct padded *q)
 {
     return q->is && !p->outer && q->before > 0 && q->before <= PADDED_GIVEN_MAX &&
-        padded_heads_whole(p, q);
+        !lengths_negative(p, q->inner.sf.length);
 }
 
 bool queries_given(struct pulser *p, uint32_t w, struct padded *ret)
