@@ -166,6 +166,7 @@ static rill_status nodes_pulse(struct pulser *p)
     for (uint32_t i = 0; i < p->src->n_nodes; i++) {
         p->stopped = &p->src->nodes[i];
         TRY(node_pulse(p, p->stopped));
+        kept_of_none(p, p->stopped);
     }
     p->stopped = NULL;
     return RILL_OK;

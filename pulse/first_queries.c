@@ -3,7 +3,6 @@
 #include "engine/ops/clock.h"
 #include "pulse/attention_refusal.h"
 #include "pulse/ints.h"
-#include "pulse/lengths.h"
 #include "pulse/places.h"
 #include "pulse/positions.h"
 #include "pulse/sections.h"
@@ -29,7 +28,7 @@ struct first_scores {
 static bool heads_known(const struct pulser *p, const struct padded *q)
 {
     return q->is && !p->outer && q->before > 0 && q->before <= PADDED_GIVEN_MAX &&
-        !lengths_negative(p, q->inner.sf.length);
+        padded_heads_there(p, q);
 }
 
 bool queries_given(struct pulser *p, uint32_t w, struct padded *ret)

@@ -132,6 +132,55 @@ rill_status kept_result(struct pulser *p, const struct node *n, unsigned i, cons
     return RILL_OK;
 }
 
+/* ---- sequences without frames ---- */
+
+/* Whether the wire has frames, or is no sequence, where there are none. */
+static bool there_of_none(const struct pulser *p, uint32_t w)
+{
+    int axes[2];
+    int64_t v;
+    return !time_axes(p, w, axes) ||
+        !dim_eval(pulser_fact(p, w)->shape[axes[0]], p->symbol, 0, &v) || v > 0;
+}
+
+/* Whether n makes wire w frame by frame of what its input i has. */
+static bool keeps_frames(const struct pulser *p, const struct node *n, unsigned i, uint32_t w)
+{
+    int from[2], to[2];
+    return time_axes(p, n->in[i], from) == 1 && time_axes(p, w, to) == 1 &&
+        track_out(p, n, i, from[0]) == to[0] &&
+        pulser_fact(p, n->in[i])->shape[from[0]] == pulser_fact(p, w)->shape[to[0]];
+}
+
+/* Whether n makes output w, of a sequence without frames, of those that it lacks. Where they stand
+ * in front of a stream its length says that they are not there. */
+static bool hollow_of(const struct pulser *p, const struct node *n, uint32_t w)
+{
+    const bool joins = node_is(n, OP_CONCAT) && pulser_stream(p, w);
+    bool lacks = false, hollow = false, keeps = false;
+    int axes[2];
+    for (unsigned i = 0; i < n->n_in; i++) {
+        if (n->in[i] == WIRE_NONE)
+            continue;
+        hollow |= p->kept[n->in[i]].hollow;
+        if (!pulser_kept(p, n->in[i]) || !time_axes(p, n->in[i], axes))
+            continue;
+        lacks |= !joins;
+        keeps |= keeps_frames(p, n, i, w);
+    }
+    return hollow || (lacks && !keeps);
+}
+
+void kept_of_none(struct pulser *p, const struct node *n)
+{
+    if (!p->symbol || !dims_allow(p->dst->dims, p->symbol, 0) ||
+        dims_need_broken(p->dst->dims, p->symbol, 0))
+        return;
+    for (unsigned k = 0; k < n->n_out; k++)
+        if (n->out[k] != WIRE_NONE && there_of_none(p, n->out[k]))
+            p->kept[n->out[k]].hollow |= hollow_of(p, n, n->out[k]);
+}
+
 /* Whether n makes, frame by frame, as many frames as its inputs have that are shorter in short
  * sequences. */
 static bool goes_by_frame(const struct pulser *p, const struct node *n)
@@ -239,9 +288,15 @@ rill_status kept_refuse(const struct pulser *p, const struct node *n)
 rill_status kept_port(struct pulser *p, uint32_t src_wire)
 {
     uint32_t node = p->src->wires[src_wire].node;
-    if (!pulser_kept(p, src_wire) || node == WIRE_NONE)
+    const struct kept *k = &p->kept[src_wire];
+    if ((!k->inputs && !k->hollow) || node == WIRE_NONE)
         return RILL_OK;
     p->stopped = &p->src->nodes[node];
+    if (!k->inputs)
+        return op_fail(p->err, RILL_UNSUPPORTED, p->stopped,
+                       "cannot stream: what it gives of a sequence without frames is made of first "
+                       "frames of it, which it lacks; --assert \"%s >= 1\" leaves that out",
+                       dim_name(p->symbol));
     return op_fail(p->err, RILL_UNSUPPORTED, p->stopped,
                    "cannot stream: what it gives is made of a fixed number of frames of the time "
                    "axis, not of a part that grows with the stream, and is wanted");

@@ -216,7 +216,8 @@ static rill_status padded_carry(struct pulser *p, const struct node *n, uint32_t
     TRY(pads_find(p, n, &s));
     if (!s.found)
         return RILL_OK;
-    if (!s.alike)
+    const bool aligned = !s.alike;
+    if (aligned)
         TRY(pads_align(p, n, &s));
     if (!s.alike)
         return RILL_OK;
@@ -235,6 +236,8 @@ static rill_status padded_carry(struct pulser *p, const struct node *n, uint32_t
             TRY(part_emit(p, n, &s, in, k, part[k]));
     }
     q.inner.sf.axis = to;
+    if (aligned)
+        padded_measure(p, n, 0, &q);
     if (given) {
         q.mode = PULSE_PAD_VALUES;
         q.fill = NULL;

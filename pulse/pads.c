@@ -39,3 +39,10 @@ void padded_heads_join(struct padded *q, const struct padded *other)
     q->direct = q->inputs == other->inputs && q->direct == other->direct ? q->direct : 0;
     q->inputs = larger(q->inputs, other->inputs);
 }
+
+void padded_measure(const struct pulser *p, const struct node *n, unsigned k, struct padded *q)
+{
+    const struct fact *f = pulser_fact(p, n->out[k]);
+    q->inner.sf.length =
+        dim_add_int(p->dst->dims, f->shape[q->inner.sf.axis], -q->before - q->after);
+}

@@ -40,6 +40,8 @@ struct kept {
     const struct dim *frames; /* that it would have in the whole run, where some lengths have fewer
                                  than there are here; NULL: it has what is here */
     int64_t least;            /* length from which on they have as many; 0: not known */
+    bool hollow; /* of any wire: it is there of a sequence without frames, and made of such that
+                    this lacks */
 };
 
 struct pulser {
@@ -208,12 +210,14 @@ rill_status kept_frames(struct pulser *p, const struct node *n, unsigned k, stru
                         int64_t first, int64_t frames);
 /* Refuses n where sequences may be shorter than what it keeps. */
 rill_status kept_check(const struct pulser *p, const struct node *n);
+/* Which outputs of n are hollow. */
+void kept_of_none(struct pulser *p, const struct node *n);
 /* Output i of n, a body of which makes it of what is kept. */
 rill_status kept_result(struct pulser *p, const struct node *n, unsigned i, const struct kept *k);
 /* The node as it is, of kept frames and constants. */
 rill_status kept_node(struct pulser *p, const struct node *n);
 rill_status kept_refuse(const struct pulser *p, const struct node *n);
-/* Refuses an output or a state that is made of kept frames. */
+/* Refuses an output or a state that is made of kept frames, or hollow. */
 rill_status kept_port(struct pulser *p, uint32_t src_wire);
 
 /* The clock; of a branch one that counts its own runs. */
@@ -304,9 +308,14 @@ bool padded_by_copies(const struct padded *q);
 /* By what frame 0 of windows of 1 + span frames of the padded sequence must be late for the heads
  * that they read to be there; in frames of it. */
 int64_t padded_heads_delay(const struct padded *q, int64_t span);
-/* All that is in front of the sequence comes before what is behind it, at every length: of one that
- * is cut by more frames than it has, frames behind stand in the place of those in front. */
+/* All that is in front of the sequence is there at every length: no sequence is cut by more frames
+ * than it has. */
+bool padded_heads_there(const struct pulser *p, const struct padded *q);
+/* The same, or nothing is behind the sequence that would stand in the place of those in front. */
 bool padded_heads_whole(const struct pulser *p, const struct padded *q);
+/* The sequence inside is as long as output k of n, which q pads it to be, and what pads it leave.
+ */
+void padded_measure(const struct pulser *p, const struct node *n, unsigned k, struct padded *q);
 /* What is padded by frames of q, too. */
 void padded_heads_join(struct padded *q, const struct padded *other);
 

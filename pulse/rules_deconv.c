@@ -7,7 +7,6 @@
 #include "engine/ops/attrs.h"
 #include "engine/ops/clock.h"
 #include "pulse/ints.h"
-#include "pulse/lengths.h"
 #include "pulse/off_axis.h"
 #include "pulse/rules.h"
 
@@ -207,7 +206,7 @@ static bool heads_wanted(const struct pulser *p, const struct node *n, const str
         (q->mode == PULSE_PAD_CONSTANT || q->mode == PULSE_PAD_VALUES) && q->before > 0 &&
         q->before <= PADDED_GIVEN_MAX && cut >= 0 && cut < q->before * z->stride &&
         p->sf[n->in[0]].delay > q->inner.sf.delay - q->before &&
-        !lengths_negative(p, q->inner.sf.length);
+        padded_heads_there(p, q);
 }
 
 /* The last `past` frames of those that q puts in front, and zeros before them. */

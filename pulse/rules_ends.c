@@ -192,7 +192,7 @@ static int64_t tail_takes(struct pulser *p, const struct padded *q, const struct
     const struct dim *spare = dim_add_int(p->dst->dims, q->inner.sf.length, -read);
     if (pad->after == 0 || (q->after == 0 && !lengths_negative(p, spare)))
         return 0;
-    if (lengths_negative(p, q->inner.sf.length))
+    if (!padded_heads_there(p, q))
         return -1;
     if (q->after > 0)
         return pad->mode != PULSE_PAD_REFLECT || pad->after < q->after ? 0 : -1;
@@ -402,12 +402,12 @@ static bool head_fits(const struct pulser *p, const struct dim *head, const stru
     return last < 0;
 }
 
-/* The frames that n joins behind its input i; k: that of the stream. */
+/* The frames that n joins behind its input i, up to those of the stream, its input k. */
 static const struct dim *joined_behind(struct pulser *p, const struct node *n, unsigned i,
                                        unsigned k, int axis)
 {
     const struct dim *frames = dim_int(p->dst->dims, 0);
-    for (unsigned j = i + 1; j < n->n_in; j++)
+    for (unsigned j = i + 1; j <= k; j++)
         frames = dim_add(p->dst->dims, frames,
                          j == k ? pulser_stream(p, n->in[k])->length
                                 : pulser_fact(p, n->in[j])->shape[axis]);
@@ -427,8 +427,8 @@ static rill_status head_refuse(const struct pulser *p, const struct node *n, uns
                    i, (long long) most, way);
 }
 
-/* Frames that are kept stand in front of what has none where they are not all there; or sequences
- * are that long. */
+/* Frames that are kept stand in front of what has none where they are not all there, which is less
+ * than none then; or sequences are that long. */
 static rill_status heads_check(struct pulser *p, const struct node *n, unsigned k, int axis)
 {
     int64_t least;
@@ -473,9 +473,11 @@ static rill_status joined_note(struct pulser *p, const struct node *n, unsigned 
 {
     struct padded *all = &p->padded[n->out[0]];
     *all = *around;
-    if (!padded_joins(p, n->in[k], around->after))
-        return RILL_OK;
-    return padded_join(p, n, n->in[k], around, all);
+    if (padded_joins(p, n->in[k], around->after))
+        TRY(padded_join(p, n, n->in[k], around, all));
+    if (around->inputs)
+        padded_measure(p, n, 0, all);
+    return RILL_OK;
 }
 
 rill_status rule_concat(struct pulser *p, const struct node *n)
@@ -507,9 +509,12 @@ rill_status rule_concat(struct pulser *p, const struct node *n)
                              .head = pad.head,
                              .tail = pad.tail };
     heads_of(p, n, k, &around);
-    TRY(joined_note(p, n, k, &around));
-    if (around.inputs)
+    if (around.inputs) {
         TRY(heads_check(p, n, k, f.sf.axis));
+        padded_measure(p, n, 0, &around);
+        f.sf.length = around.inner.sf.length;
+    }
+    TRY(joined_note(p, n, k, &around));
     if (heads_lack(p, n, k))
         p->padded[n->out[0]].is = false;
     TRY(padded_put(p, n, &around, &f));

@@ -193,9 +193,12 @@ static rill_status results_bind(struct pulser *p, const struct cond *c, uint32_t
         p->map[c->n->out[i]] = out[i];
         if (b->streams[i])
             TRY(pulser_bind(p, c->n, i, out[i], &b->out[i].sf));
-        for (int k = 0; k < 2 && !b->streams[i]; k++) {
+        for (int k = 0; k < 2; k++) {
             const struct pulser *of = &c->branch[k].in;
-            TRY(kept_result(p, c->n, i, &of->kept[of->src->outputs[i]]));
+            const struct kept *kept = &of->kept[of->src->outputs[i]];
+            p->kept[c->n->out[i]].hollow |= kept->hollow;
+            if (!b->streams[i])
+                TRY(kept_result(p, c->n, i, kept));
         }
     }
     return RILL_OK;

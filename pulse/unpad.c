@@ -70,9 +70,14 @@ static rill_status frames_join(struct pulser *p, const struct node *n, int axis,
         : pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, ret);
 }
 
+bool padded_heads_there(const struct pulser *p, const struct padded *q)
+{
+    return !lengths_negative(p, q->inner.sf.length);
+}
+
 bool padded_heads_whole(const struct pulser *p, const struct padded *q)
 {
-    return q->after <= 0 || !lengths_negative(p, q->inner.sf.length);
+    return q->after <= 0 || padded_heads_there(p, q);
 }
 
 bool padded_joins(const struct pulser *p, uint32_t src_wire, int64_t after)

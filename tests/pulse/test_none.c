@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* First frames in front of a sequence, of which one without frames has none: what stands around
+ * them, and what reads that, is the whole run at every length. */
+#include "tests/pulse/oracle.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { WIDTH = 3 };
+
+enum head { ONE, ONE_OF_REST, TWO_OF_REST, BEHIND_TOKEN, TWICE, WITH_TAIL, N_HEADS };
+enum around {
+    BARE,
+    TOKENS,
+    TAIL,
+    BOTH,
+    NUMBERS,
+    NUMBERS_BEHIND,
+    TOKENS_PADDED,
+    LAYERS,
+    CUT,
+    SUM,
+    N_AROUND
+};
+enum reader {
+    AS_IT_IS,
+    CONV,
+    CONV_PADDED,
+    STRIDE,
+    POOL,
+    RESIZE,
+    DECONV,
+    ATTENTION,
+    CELL,
+    N_READERS
+};
+
+struct net {
+    enum head head;
+    enum around around;
+    enum reader reader;
+};
+
+static uint32_t tokens(struct gb *b, int n)
+{
+    return gb_weights(b, 3, 1, n, WIDTH);
+}
+
+static uint32_t join(struct gb *b, uint32_t x, uint32_t y)
+{
+    return GB(b, "Concat", "axis=1", x, y);
+}
+
+static uint32_t first(struct gb *b, uint32_t x, int64_t n)
+{
+    return GB(b, "Exp", "", gb_slice(b, x, 1, 0, n, 1));
+}
+
+static uint32_t headed(struct gb *b, const struct net *t, uint32_t x)
+{
+    const uint32_t one = first(b, x, 1), rest = gb_slice(b, x, 1, 1, INT64_MAX, 1);
+    switch (t->head) {
+    case ONE_OF_REST: return join(b, one, rest);
+    case TWO_OF_REST: return join(b, first(b, x, 2), gb_slice(b, x, 1, 2, INT64_MAX, 1));
+    case BEHIND_TOKEN: return GB(b, "Concat", "axis=1", tokens(b, 1), one, x);
+    case TWICE: return GB(b, "Concat", "axis=1", one, GB(b, "Neg", "", one), x);
+    case WITH_TAIL: return GB(b, "Concat", "axis=1", one, x, tokens(b, 1));
+    default: return join(b, one, x);
+    }
+}
+
+static uint32_t amid(struct gb *b, const struct net *t, uint32_t x, uint32_t y)
+{
+    const uint32_t value = gb_scalar(b, 2.5f);
+    switch (t->around) {
+    case TOKENS: return join(b, tokens(b, 2), y);
+    case TAIL: return join(b, y, tokens(b, 2));
+    case BOTH: return GB(b, "Concat", "axis=1", tokens(b, 2), y, tokens(b, 1));
+    case NUMBERS: return GB(b, "Pad", "mode='constant", y, gb_ints(b, 0, 2, 0, 0, 1, 0), value);
+    case NUMBERS_BEHIND: return gb_pad(b, y, 3, 1, "constant", 0, 2);
+    case TOKENS_PADDED: return gb_pad(b, join(b, tokens(b, 1), y), 3, 1, "constant", 1, 2);
+    case LAYERS:
+        y = GB(b, "Concat", "axis=1", tokens(b, 1), y, tokens(b, 1));
+        return GB(b, "Concat", "axis=1", tokens(b, 1), GB(b, "Cos", "", y), tokens(b, 1));
+    case CUT:
+        return gb_slice(b, GB(b, "Concat", "axis=1", tokens(b, 2), y, tokens(b, 2)), 1, 1, -1, 1);
+    case SUM:
+        y = GB(b, "Add", "", y, GB(b, "Concat", "axis=1", GB(b, "Sin", "", first(b, x, 1)), x));
+        return GB(b, "Concat", "axis=1", tokens(b, 1), y, tokens(b, 1));
+    default: return y;
+    }
+}
+
+static uint32_t frames_of(struct gb *b, uint32_t x, unsigned axis)
+{
+    const uint32_t n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 1));
+    return GB(b, "Unsqueeze", "", GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1)),
+              gb_ints(b, axis));
+}
+
+/* A query sees two keys before its own and one behind it. */
+static uint32_t attention(struct gb *b, uint32_t y)
+{
+    const uint32_t d = GB(b, "Sub", "", frames_of(b, y, 1), frames_of(b, y, 0)),
+                   shown = GB(b, "And", "", GB(b, "LessOrEqual", "", d, gb_int(b, 2)),
+                              GB(b, "GreaterOrEqual", "", d, gb_int(b, -1))),
+                   s = GB(b, "MatMul", "", y, gb_transpose(b, y, "0,2,1"));
+    return GB(b, "MatMul", "",
+              GB(b, "Softmax", "axis=-1", GB(b, "Where", "", shown, s, gb_scalar(b, -INFINITY))),
+              y);
+}
+
+static uint32_t cell(struct gb *b, uint32_t y)
+{
+    const uint32_t h =
+        GB(b, "GRU", gb_printf(b, "hidden_size=%d", WIDTH), gb_transpose(b, y, "1,0,2"),
+           gb_weights(b, 3, 1, 3 * WIDTH, WIDTH), gb_weights(b, 3, 1, 3 * WIDTH, WIDTH));
+    return gb_transpose(b, GB(b, "Squeeze", "", h, gb_ints(b, 1)), "1,0,2");
+}
+
+static uint32_t along(struct gb *b, const struct net *t, uint32_t y)
+{
+    const float scales[] = { 1, 1, 2 };
+    y = gb_transpose(b, y, "0,2,1");
+    switch (t->reader) {
+    case CONV: return GB(b, "Conv", "", y, gb_weights(b, 3, WIDTH, WIDTH, 3));
+    case CONV_PADDED: return GB(b, "Conv", "pads=1,1", y, gb_weights(b, 3, WIDTH, WIDTH, 3));
+    case STRIDE: return GB(b, "Conv", "strides=2", y, gb_weights(b, 3, WIDTH, WIDTH, 2));
+    case POOL: return GB(b, "MaxPool", "kernel_shape=2 pads=1,1", y);
+    case RESIZE:
+        return GB(b, "Resize", "mode='linear coordinate_transformation_mode='half_pixel", y,
+                  WIRE_NONE, gb_floats(b, 3, scales));
+    default:
+        return GB(b, "ConvTranspose", "strides=2 pads=1,1", y, gb_weights(b, 3, WIDTH, WIDTH, 4));
+    }
+}
+
+static void recipe(struct gb *b, const void *ctx)
+{
+    const struct net *t = ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), y = amid(b, t, x, headed(b, t, x));
+    gb_output(b,
+              t->reader == AS_IT_IS        ? GB(b, "Cos", "", y)
+                  : t->reader == ATTENTION ? attention(b, y)
+                  : t->reader == CELL      ? cell(b, y)
+                                           : along(b, t, y));
+}
+
+static void net_test(const struct net *t)
+{
+    static const int64_t lengths[] = { 0, 1, 2, 3, 8, -1 };
+    const int64_t hop = t->reader == STRIDE ? 2 : 1, pulses[] = { hop, 2 * hop, 4 * hop, -1 };
+    char name[80];
+    snprintf(name, sizeof name, "head %d, around %d, reader %d", (int) t->head, (int) t->around,
+             (int) t->reader);
+    struct oracle o = { .seed = 1 };
+    if (oracle_open(&o, recipe, t, NULL) == LAW_HOLDS)
+        oracle_laws(&o, name, pulses, lengths);
+    else
+        oracle_check(false, "%s: %s", name, o.err.text);
+    oracle_close(&o);
+}
+
+/* ---- what is made of them all the same ---- */
+
+enum made { JOINED, JOINED_BEHIND, TAKEN_OFF, TAKEN_OFF_TOKENS, FROM_JOINED, N_MADE };
+
+static uint32_t mean(struct gb *b, uint32_t x)
+{
+    return GB(b, "ReduceMean", "keepdims=1", x, gb_ints(b, 1));
+}
+
+static void made_recipe(struct gb *b, const void *ctx)
+{
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), one = first(b, x, 1);
+    switch (*(const enum made *) ctx) {
+    case JOINED: gb_output(b, join(b, mean(b, one), x)); return;
+    case JOINED_BEHIND: gb_output(b, join(b, join(b, one, tokens(b, 2)), x)); return;
+    case TAKEN_OFF: gb_output(b, GB(b, "Sub", "", x, mean(b, one))); return;
+    case TAKEN_OFF_TOKENS:
+        gb_output(b, GB(b, "Sub", "", join(b, tokens(b, 1), x), mean(b, one)));
+        return;
+    default: gb_output(b, join(b, GB(b, "Mul", "", one, mean(b, one)), x));
+    }
+}
+
+static void made_test(enum made t)
+{
+    static const int64_t pulses[] = { 1, 3, -1 }, lengths[] = { 0, 1, 2, 9, -1 };
+    const bool streams = t == TAKEN_OFF || t == FROM_JOINED;
+    struct oracle o = { .seed = 1 };
+    const enum verdict v =
+        oracle_open(&o, made_recipe, &t, NULL) == LAW_HOLDS ? oracle_pulse(&o, 1) : LAW_REFUSED;
+    oracle_check(streams ? v == LAW_HOLDS
+                         : v == LAW_REFUSED && strstr(o.err.text, "--assert \"S >= 1\""),
+                 "made %d: %s", (int) t, o.err.text);
+    oracle_close(&o);
+    o.err.text[0] = 0;
+    if (oracle_open(&o, made_recipe, &t, streams ? NULL : "S>=1") == LAW_HOLDS)
+        oracle_laws(&o, "made of first frames", pulses, lengths + !streams);
+    oracle_close(&o);
+}
+
+int main(void)
+{
+    for (int h = 0; h < N_HEADS; h++)
+        for (int a = 0; a < N_AROUND; a++)
+            for (int r = 0; r < N_READERS; r++)
+                if (h == ONE || a != SUM)
+                    net_test(&(struct net) { (enum head) h, (enum around) a, (enum reader) r });
+    for (int m = 0; m < N_MADE; m++)
+        made_test((enum made) m);
+    return oracle_end();
+}
