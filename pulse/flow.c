@@ -498,6 +498,12 @@ static rill_status lengths_refuse(const struct pulser *p, const struct node *n, 
                    x, y);
 }
 
+rill_status pulser_lengths_same(const struct pulser *p, const struct node *n, const struct dim *a,
+                                const struct dim *b)
+{
+    return same_length(p, a, b) ? RILL_OK : lengths_refuse(p, n, a, b);
+}
+
 /* The streaming input that the others follow: the first that is not uniform, else the first. */
 static rill_status align_lead(struct pulser *p, const struct node *n, const struct flow *flows,
                               struct stream_fact *ret_sf, unsigned *ret_first)
@@ -513,8 +519,8 @@ static rill_status align_lead(struct pulser *p, const struct node *n, const stru
                            "its streaming inputs have different rates: %lld and %lld frames "
                            "a pulse",
                            (long long) lead->pulse, (long long) s->pulse);
-        if (lead && !same_length(p, lead->length, s->length))
-            return lengths_refuse(p, n, lead->length, s->length);
+        if (lead)
+            TRY(pulser_lengths_same(p, n, lead->length, s->length));
         if (!lead || (lead->uniform && !s->uniform)) {
             lead = s;
             *ret_first = i;

@@ -3,6 +3,7 @@
 #include "pulse/attention_refusal.h"
 #include "pulse/axes.h"
 #include "pulse/first_queries.h"
+#include "pulse/lengths.h"
 #include "pulse/places.h"
 #include "pulse/tracks.h"
 
@@ -52,6 +53,53 @@ rill_status operand_of(const struct pulser *p, const struct node *n, unsigned i,
     if (ret->part == PART_KEYS)
         keys_of(p, ret->w, &ret->keys);
     return RILL_OK;
+}
+
+/* Where axis, of an operand, is the out_axis of what n makes: both are as long. */
+static rill_status axis_lengths(const struct pulser *p, const struct node *n, uint32_t operand,
+                                int axis, int out_axis)
+{
+    if (axis < 0 || dim_is(pulser_fact(p, operand)->shape[axis], 1))
+        return RILL_OK;
+    return pulser_lengths_same(p, n, pulser_fact(p, operand)->shape[axis],
+                               pulser_fact(p, n->out[0])->shape[out_axis]);
+}
+
+/* A softmax over no keys has no weights, of which products give 0; over keys that are all outside
+ * the sequence its weights are no numbers. */
+static rill_status keys_there(const struct pulser *p, const struct node *n, int query, int key)
+{
+    const struct dim *const *shape = pulser_fact(p, n->out[0])->shape;
+    const struct dim *both[2] = { shape[query], shape[key] };
+    const char *t = dim_name(p->symbol);
+    struct lengths l;
+    int64_t queries, keys, most = -1;
+    const bool weighs = node_is(n, OP_SOFTMAX) || node_is(n, OP_LOG_SOFTMAX);
+    if (!weighs || both[0] == both[1] || !lengths_decide(p, both, 2, 0, false, &l))
+        return RILL_OK;
+    for (int64_t at = 0; at < l.end; at++)
+        if (dims_allow(p->src->dims, p->symbol, at) && dim_eval(both[0], p->symbol, at, &queries) &&
+            queries > 0 && dim_eval(both[1], p->symbol, at, &keys) && keys == 0)
+            most = at;
+    return most < 0 ? RILL_OK
+                    : op_fail(p->err, RILL_UNSUPPORTED, n,
+                              "cannot stream: where %s = %lld there are queries but no keys, over "
+                              "which its weights are nothing; --assert \"%s >= %lld\" leaves that "
+                              "out",
+                              t, (long long) most, t, (long long) most + 1);
+}
+
+rill_status operands_of(const struct pulser *p, const struct node *n, struct operand *o)
+{
+    const int query = section_query(p, n->out[0]), key = section_key(p, n->out[0]);
+    for (unsigned i = 0; i < n->n_in; i++) {
+        TRY(operand_of(p, n, i, &o[i]));
+        if (o[i].part == PART_STATIC)
+            continue;
+        TRY(axis_lengths(p, n, o[i].w, o[i].query, query));
+        TRY(axis_lengths(p, n, o[i].w, o[i].key, key));
+    }
+    return keys_there(p, n, query, key);
 }
 
 /* Its sizes, with those of a run on the two axes. */

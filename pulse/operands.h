@@ -26,6 +26,9 @@ struct operand {
 /* Input i of node n of a section. */
 rill_status operand_of(const struct pulser *p, const struct node *n, unsigned i,
                        struct operand *ret);
+/* All inputs, o[0..n_in). Refuses those that are not as long as the scores for every length of the
+ * stream, and a softmax over no keys. */
+rill_status operands_of(const struct pulser *p, const struct node *n, struct operand *o);
 
 /* The node on inputs of s->pulse queries and s->keys keys. */
 rill_status scores_op(struct pulser *p, const struct node *n, const struct stream_fact *s,

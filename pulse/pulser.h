@@ -383,6 +383,11 @@ void flow_scale(struct stream_fact *s, int64_t num, int64_t den);
 rill_status flow_picked(struct pulser *p, const struct node *n, unsigned k, struct flow *f,
                         int64_t first, int64_t step);
 
+/* Refuses operands of n that have a and b frames where those are not as many for every length of
+ * the stream: of one frame a node would make copies. */
+rill_status pulser_lengths_same(const struct pulser *p, const struct node *n, const struct dim *a,
+                                const struct dim *b);
+
 /* Dst wires of all inputs, with streaming ones aligned to the largest delay; ret_sf: the first
  * streaming input's fact with that delay. Refuses streaming inputs of different rates. */
 rill_status pulser_align(struct pulser *p, const struct node *n, uint32_t *ret_in,

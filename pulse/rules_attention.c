@@ -499,8 +499,7 @@ static rill_status scores_node(struct pulser *p, const struct node *n, struct se
         return scores_refuse(p, n, RATES_OFF);
     if (shift_of(p, w))
         return scores_shift(p, n, of, shift_of(p, w), &s);
-    for (unsigned i = 0; i < n->n_in; i++)
-        TRY(operand_of(p, n, i, &o[i]));
+    TRY(operands_of(p, n, o));
     TRY(scores_time(p, n, of, o, pulser_fact(p, w)->shape[key], &s));
     for (unsigned i = 0; i < n->n_in; i++)
         TRY(operand_emit(p, n, &o[i], &s, &in[i]));

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { WIDTH = 4, FRAMES = 96, NOTHING = -1000 };
 
@@ -268,8 +269,57 @@ static void test_delayed(void)
     }
 }
 
+/* Operands that are longer than the sequence where this is short: one frame of the others would be
+ * copied, and of no keys there are no weights. */
+enum { QUERIES, KEYS, PRODUCT, MASK, NO_KEYS };
+
+static void longer(struct gb *b, const void *ctx)
+{
+    const int what = *(const int *) ctx;
+    const struct net t = { .left = 2, .of = what == NO_KEYS ? SOFTMAX : SIGMOID };
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), xt = gb_transpose(b, x, "0,2,1"),
+                   w = GB(b, "Concat", "axis=1", gb_weights(b, 3, 1, 3, WIDTH),
+                          gb_slice(b, x, 1, 3, INT64_MAX, 1)),
+                   q = what == NO_KEYS ? GB(b, "Concat", "axis=1", gb_weights(b, 3, 1, 1, WIDTH), x)
+                                       : x,
+                   one = gb_slice(b, w, 2, 0, 1, 1);
+    uint32_t s = GB(b, "MatMul", "", q, xt), v = what == KEYS ? w : x;
+    if (what == QUERIES)
+        s = GB(b, "Add", "", s, one);
+    if (what == KEYS)
+        s = GB(b, "Add", "", s, gb_transpose(b, one, "0,2,1"));
+    if (what == PRODUCT)
+        s = GB(b, "Add", "", s, GB(b, "MatMul", "", w, xt));
+    if (what == NO_KEYS)
+        s = GB(b, "Where", "",
+               between(b, GB(b, "Sub", "", counted(b, q, 1), counted(b, x, 0)), 0, 2), s,
+               gb_scalar(b, -INFINITY));
+    s = what == NO_KEYS ? GB(b, "Softmax", "axis=-1", s)
+                        : weights_of(b, &t, what == MASK ? w : x, s);
+    gb_output(b, GB(b, "MatMul", "", s, v));
+}
+
+static void test_longer(void)
+{
+    static const int64_t pulses[] = { 1, 3, -1 }, lengths[] = { 3, 4, 9, -1 };
+    for (int what = QUERIES; what <= NO_KEYS; what++) {
+        const char *assertion = what == NO_KEYS ? "S>=1" : "S>=3";
+        struct oracle o = { .seed = 1 };
+        const bool refused = oracle_open(&o, longer, &what, NULL) == LAW_REFUSED ||
+            oracle_pulse(&o, 1) == LAW_REFUSED;
+        oracle_check(refused && strstr(o.err.text, what == NO_KEYS ? "S >= 1" : "S >= 3"),
+                     "longer, %d: %s", what, o.err.text);
+        oracle_close(&o);
+        o = (struct oracle) { .seed = 1 };
+        oracle_check(oracle_open(&o, longer, &what, assertion) == LAW_HOLDS, "%s", o.err.text);
+        oracle_laws(&o, "longer, where it is not", pulses, lengths);
+        oracle_close(&o);
+    }
+}
+
 int main(void)
 {
+    test_longer();
     test_delayed();
     test_layers();
     test_chunks();
