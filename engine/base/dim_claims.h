@@ -14,6 +14,12 @@ enum dim_claim_kind {
 
 rill_status dims_claim_add(struct dims *ds, enum dim_claim_kind kind, const char *text,
                            const struct dim *ge0, rill_error *reterr);
+/* Until the end what is assumed is of a branch that may not run: of lengths that it does not hold
+ * of the others may give something, so that it is claimed as needed, too. They may lie within each
+ * other. */
+void dims_branch_begin(struct dims *ds);
+void dims_branch_end(struct dims *ds);
+
 /* Of claim number i, which there is. */
 enum dim_claim_kind dims_claim_kind(const struct dims *ds, unsigned i);
 

@@ -70,6 +70,7 @@ struct dims {
     const struct dim **fact;           /* each is known to be >= 0 */
     unsigned n_facts, cap_facts, n_fresh;
     struct dim_claim *claims; /* the newest first */
+    unsigned n_branches;      /* that what is assumed is of */
     struct dim_asker asker;
     const char *broadcast_by; /* of the one that is being substituted */
     bool failed_of_node;      /* err names it */

@@ -599,8 +599,20 @@ rill_status dims_assume(struct dims *ds, const struct dim *d, rill_error *reterr
     int n = dim_print(d, text, sizeof text);
     if (n < (int) sizeof text)
         snprintf(text + n, sizeof text - (size_t) n, " >= 0");
+    if (ds->n_branches)
+        TRY(dims_claim_add(ds, DIM_CLAIM_NEEDED, text, d, reterr));
     lin_init(&l, d);
     return assert_ge0(&p, &l);
+}
+
+void dims_branch_begin(struct dims *ds)
+{
+    ds->n_branches++;
+}
+
+void dims_branch_end(struct dims *ds)
+{
+    ds->n_branches--;
 }
 
 /* The operand that is no number of a min, or of a max that is taken off, with a number; NULL: it is

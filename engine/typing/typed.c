@@ -2,6 +2,7 @@
 #include "engine/ops/attrs.h"
 #include "engine/typing/typed.h"
 #include "engine/typing/branch_shapes.h"
+#include "engine/base/dim_claims.h"
 #include "engine/graph/bodies.h"
 #include "engine/graph/control.h"
 #include "engine/typing/decide.h"
@@ -434,7 +435,9 @@ static rill_status if_type(struct typer *t, struct scope *s, const struct node *
             facts[i].value = NULL; /* a length that a stream is told of at its end */
     }
     for (int b = 0; b < 2; b++) { /* which keep the same inputs */
+        dims_branch_begin(t->dims);
         const rill_status typed = body_type(t, n->body[b], facts + 1, keep, &body[b]);
+        dims_branch_end(t->dims);
         if (typed != RILL_OK)
             return branch_untyped(s->dst->dims, n, cond, typed, t->err);
     }

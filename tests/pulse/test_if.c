@@ -327,6 +327,37 @@ static void test_short(void)
     oracle_close(&o);
 }
 
+/* A convolution that cannot do with few frames, or what else is as long: a sequence so short is
+ * refused by name, whichever branch would run. */
+static uint32_t unable_branch(struct gb *b, const uint32_t *in, const void *ctx, int branch)
+{
+    (void) ctx;
+    return branch ? gb_slice(b, in[0], 2, 2, INT64_MAX, 1) : convolved(b, in[0], "pads=0,0");
+}
+
+static void unable_recipe(struct gb *b, const void *ctx)
+{
+    const uint32_t x = time_input(b), y = chosen(b, unable_branch, ctx, &x, 1);
+    gb_output(b, GB(b, "Concat", "axis=2", gb_weights(b, 3, 1, CHANNELS, 2), y));
+}
+
+static void test_unable(void)
+{
+    struct oracle o;
+    const bool opens =
+        oracle_open(&o, unable_recipe, NULL, NULL) == LAW_HOLDS && oracle_pulse(&o, 1) == LAW_HOLDS;
+    oracle_check(opens, "a branch that cannot do with few: %s", o.err.text);
+    for (uint32_t n = 0; opens && n < 6; n++) {
+        const rill_status s = rill_plan_check_length(o.plan, 0, n, &o.err);
+        oracle_check(s == (n < 3 ? RILL_INVALID : RILL_OK) &&
+                         (n >= 3 || strstr(o.err.text, "'-3 + S >= 0' is needed")),
+                     "a branch that cannot do with %u: %s", n,
+                     s ? o.err.text : "it is said to fit");
+        oracle_check(n < 3 || oracle_law(&o, n, n) == LAW_HOLDS, "%u: %s", n, o.err.text);
+    }
+    oracle_close(&o);
+}
+
 /* What a pad keeps of the past is read by nothing where windows read what is in front of it; of
  * pulses that are long beside it. */
 static void test_unread(void)
@@ -466,6 +497,7 @@ int main(void)
         test_by_length(&by_lengths[i]);
     test_outside();
     test_short();
+    test_unable();
     for (size_t i = 0; i < sizeof first_taken / sizeof *first_taken; i++) {
         test_first(&first_taken[i]);
         if (first_taken[i].where == OF_INPUT || first_taken[i].where == BEGINS)
