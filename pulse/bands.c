@@ -3,18 +3,16 @@
 #include "engine/ops/attrs.h"
 #include "pulse/byte_scores.h"
 #include "pulse/ints.h"
-#include "pulse/measured.h"
+#include "pulse/looks.h"
 #include "pulse/positions.h"
-#include "pulse/sizes.h"
 #include "pulse/tracks.h"
 
 #include <float.h>
 #include <math.h>
 
-#define SCALE_MAX 16.0 /* may divide a hidden score */
 #define AHEAD_TRIED 64 /* keys of a query, from the last that it surely has */
+#define SCALE_MAX 16.0 /* may divide a hidden score */
 #define INPUTS_THERE 8 /* of a node whose elements are looked at */
-#define STEPS_MAX 400  /* nodes between a sum and what hides; a stack has room for them */
 
 struct found {
     struct found *next;
@@ -31,15 +29,6 @@ struct there {
     int query, key;
     int64_t ahead;
     struct size size;
-};
-
-struct bands {
-    struct found **of; /* per wire */
-    struct there **there;
-    struct size *sizes;
-    struct measures *measures;
-    struct arena *arena;
-    unsigned steps; /* nodes that are being looked at */
 };
 
 struct bands *bands_new(const struct graph *g, struct arena *a)
@@ -75,21 +64,6 @@ struct rates rates_of(const struct pulser *p, uint32_t w, int query, int key)
 
 static const struct band all = BAND_OF_ALL, none = BAND_OF_NONE;
 
-/* The same of the negative number, or of the opposite. */
-static enum shows turned(enum shows what)
-{
-    static const enum shows other[] = {
-        [SHOWS_TRUE] = SHOWS_FALSE, [SHOWS_FALSE] = SHOWS_TRUE, [SHOWS_HIGH] = SHOWS_SMALL,
-        [SHOWS_SMALL] = SHOWS_HIGH, [SHOWS_SOME] = SHOWS_LESS,  [SHOWS_LESS] = SHOWS_SOME
-    };
-    return other[what];
-}
-
-static bool is_lower_kind(enum shows what)
-{
-    return what == SHOWS_HIGH || what == SHOWS_SOME;
-}
-
 static struct band of_constant(const struct tensor *v, enum shows what)
 {
     struct band y = none;
@@ -102,13 +76,6 @@ static struct band of_constant(const struct tensor *v, enum shows what)
 }
 
 /* ---- what nodes make of masks ---- */
-
-struct look {
-    const struct pulser *p;
-    const struct node *n;
-    int query, key;
-    int64_t ahead; /* which key of each query is looked at, from that of its own frame */
-};
 
 static struct band input_band(const struct look *l, unsigned i, enum shows what)
 {
@@ -151,101 +118,18 @@ static struct band where_band(const struct look *l, enum shows what)
     return band_union(l->p, &a, &b);
 }
 
-static bool within(const struct look *l, unsigned i, double least, double most)
-{
-    const struct tensor *v = pulser_fact(l->p, l->n->in[i])->value;
-    bool in = v && v->type != DTYPE_DIM;
-    for (int64_t k = 0; in && k < tensor_count(v); k++) {
-        double x = tensor_get_f64(v, v->data, k);
-        in = x >= least && x <= most;
-    }
-    return in;
-}
-
-/* The constant operand among two; 2: none. */
-static unsigned constant_of(const struct look *l)
-{
-    for (unsigned i = 0; i < 2; i++)
-        if (pulser_fact(l->p, l->n->in[i])->value)
-            return i;
-    return 2;
-}
-
-static bool is_one(const struct pulser *p, uint32_t w)
-{
-    const struct tensor *v = pulser_fact(p, w)->value;
-    return v && v->type != DTYPE_DIM && tensor_count(v) == 1 && tensor_get_f64(v, v->data, 0) == 1;
-}
-
-/* 0 or 1 and nothing else. */
-static bool is_truth(const struct pulser *p, uint32_t w)
-{
-    static const enum op_id moves[] = { OP_CAST,    OP_EXPAND,    OP_IDENTITY, OP_RESHAPE,
-                                        OP_SQUEEZE, OP_TRANSPOSE, OP_UNSQUEEZE };
-    for (unsigned steps = 0; steps < STEPS_MAX; steps++) {
-        const struct wire *wire = &p->src->wires[w];
-        const struct node *n = wire->node == WIRE_NONE ? NULL : &p->src->nodes[wire->node];
-        if (wire->fact.type == DTYPE_BOOL || !n)
-            return wire->fact.type == DTYPE_BOOL;
-        bool inverts = node_is(n, OP_SUB) && is_one(p, n->in[0]);
-        if (!inverts && !node_is_among(n, moves, sizeof moves / sizeof *moves))
-            return false;
-        w = n->in[inverts ? 1 : 0];
-    }
-    return false;
-}
-
-/* A truth value times constant c hides where it is 1. */
-static bool turns(const struct look *l, unsigned c, enum shows what)
-{
-    double least = what == SHOWS_HIGH ? HIDES : what == SHOWS_SOME ? -INFINITY : 0;
-    double most = what == SHOWS_SMALL ? -HIDES : what == SHOWS_LESS ? INFINITY : 0;
-    bool low = is_lower_kind(what) ? within(l, c, -INFINITY, least) : within(l, c, most, INFINITY);
-    return low && is_truth(l->p, l->n->in[1 - c]);
-}
-
-static struct size size_in(const struct look *l, unsigned i)
-{
-    return l->p->bands->sizes[l->n->in[i]];
-}
-
-static bool is_finite(const struct look *l, unsigned i)
-{
-    const struct tensor *v = pulser_fact(l->p, l->n->in[i])->value;
-    return v ? within(l, i, -DBL_MAX, DBL_MAX)
-             : size_in(l, i).low > -INFINITY && size_in(l, i).high < INFINITY;
-}
-
 /* 0 times what is infinite is not a number. */
 static struct band zeros_band(const struct look *l)
 {
-    bool first = is_finite(l, 1), second = is_finite(l, 0);
+    bool first = look_finite(l, 1), second = look_finite(l, 0);
     if (first && second)
         return both(l, SHOWS_TRUE, SHOWS_TRUE);
     return first || second ? input_band(l, first ? 0 : 1, SHOWS_TRUE) : all;
 }
 
-static double constant_least(const struct look *l, unsigned c)
-{
-    const struct tensor *v = pulser_fact(l->p, l->n->in[c])->value;
-    double least = INFINITY;
-    for (int64_t i = 0; i < tensor_count(v); i++)
-        least = fmin(least, fabs(tensor_get_f64(v, v->data, i)));
-    return least;
-}
-
-static double constant_most(const struct look *l, unsigned c)
-{
-    const struct tensor *v = pulser_fact(l->p, l->n->in[c])->value;
-    double most = 0;
-    for (int64_t i = 0; i < tensor_count(v); i++)
-        most = fmax(most, fabs(tensor_get_f64(v, v->data, i)));
-    return most;
-}
-
 static struct band mul_band(const struct look *l, enum shows what)
 {
-    unsigned c = constant_of(l);
+    unsigned c = look_constant(l);
     struct band y = all;
     if (what == SHOWS_TRUE)
         return zeros_band(l);
@@ -253,12 +137,12 @@ static struct band mul_band(const struct look *l, enum shows what)
         return either(l, what, what);
     if (c == 2)
         return all;
-    if (within(l, c, 1 / SCALE_MAX, DBL_MAX)) {
+    if (look_within(l, c, 1 / SCALE_MAX, DBL_MAX)) {
         y = input_band(l, 1 - c, what);
-        y.deep *= constant_least(l, c);
-    } else if (turns(l, c, what)) {
+        y.deep *= look_least(l, c);
+    } else if (look_turns(l, c, what)) {
         y = input_band(l, 1 - c, SHOWS_FALSE);
-        y.deep = constant_least(l, c);
+        y.deep = look_least(l, c);
     }
     return y;
 }
@@ -269,7 +153,7 @@ static bool divides_alike(const struct look *l)
     const struct fact *by = pulser_fact(l->p, l->n->in[1]);
     int key = l->key < 0 ? -1 : track_in(l->p, l->n, 1, l->key);
     if (by->value)
-        return within(l, 1, DBL_MIN, DBL_MAX) || within(l, 1, -DBL_MAX, -DBL_MIN);
+        return look_within(l, 1, DBL_MIN, DBL_MAX) || look_within(l, 1, -DBL_MAX, -DBL_MIN);
     if (l->key >= 0 && (key < 0 || dim_is(by->shape[key], 1)))
         return true;
     struct band zero = input_band(l, 1, SHOWS_FALSE);
@@ -282,10 +166,10 @@ static struct band div_band(const struct look *l, enum shows what)
     if (what == SHOWS_TRUE)
         return divides_alike(l) ? input_band(l, 0, what) : all;
     if (what == SHOWS_FALSE)
-        return within(l, 1, 1, 1) ? input_band(l, 0, what) : all;
-    if (within(l, 1, DBL_MIN, SCALE_MAX)) {
+        return look_within(l, 1, 1, 1) ? input_band(l, 0, what) : all;
+    if (look_within(l, 1, DBL_MIN, SCALE_MAX)) {
         y = input_band(l, 0, what);
-        y.deep /= constant_most(l, 1);
+        y.deep /= look_most(l, 1);
     }
     return y;
 }
@@ -314,7 +198,7 @@ static double undoes(const struct look *l, unsigned i, enum shows what)
 {
     const struct tensor *v = pulser_fact(l->p, l->n->in[i])->value;
     bool up = is_lower_kind(what) != (i == 1 && node_is(l->n, OP_SUB));
-    double reach = up ? size_in(l, i).high : -largest_least(l, l->n->in[i]);
+    double reach = up ? look_size(l, i).high : -largest_least(l, l->n->in[i]);
     for (int64_t k = 0; v && v->type != DTYPE_DIM && k < tensor_count(v); k++) {
         double x = tensor_get_f64(v, v->data, k) * (up ? 1 : -1);
         reach = k == 0 || x > reach ? x : reach;
@@ -342,7 +226,7 @@ static double undoes_outside(const struct look *l, unsigned i, enum shows what,
 
 static struct band sum_band(const struct look *l, enum shows what)
 {
-    enum shows second = node_is(l->n, OP_SUB) ? turned(what) : what;
+    enum shows second = node_is(l->n, OP_SUB) ? shows_turned(what) : what;
     struct band x = input_band(l, 0, what), z = input_band(l, 1, second);
     struct band y = band_intersection(l->p, &x, &z);
     y.deep = fmin(left_deep(&x, undoes_outside(l, 1, what, &x)),
@@ -352,7 +236,7 @@ static struct band sum_band(const struct look *l, enum shows what)
 
 static struct band sub_band(const struct look *l, enum shows what)
 {
-    bool inverts = within(l, 0, 1, 1) && is_truth(l->p, l->n->in[1]);
+    bool inverts = look_within(l, 0, 1, 1) && is_truth(l->p, l->n->in[1]);
     if (!is_truth_kind(what))
         return sum_band(l, what);
     if (inverts)
@@ -378,35 +262,14 @@ static struct band logic_band(const struct look *l, enum shows what)
 
 static struct band not_band(const struct look *l, enum shows what)
 {
-    return is_truth_kind(what) ? input_band(l, 0, turned(what)) : all;
-}
-
-/* What a comparison of a truth value with a constant gives for 0 and for 1; false: it is none.
- * ret_input: the truth value. */
-static bool compares_truth(const struct look *l, bool ret_at[2], unsigned *ret_input)
-{
-    unsigned c = constant_of(l);
-    const struct tensor *t = c == 2 ? NULL : pulser_fact(l->p, l->n->in[c])->value;
-    if (!t || t->type == DTYPE_DIM || tensor_count(t) != 1 || !is_truth(l->p, l->n->in[1 - c]))
-        return false;
-    double v = tensor_get_f64(t, t->data, 0);
-    for (int x = 0; x < 2; x++) {
-        double a = c == 1 ? x : v, b = c == 1 ? v : x;
-        ret_at[x] = node_is(l->n, OP_EQUAL)      ? a == b
-            : node_is(l->n, OP_GREATER)          ? a > b
-            : node_is(l->n, OP_GREATER_OR_EQUAL) ? a >= b
-            : node_is(l->n, OP_LESS)             ? a < b
-                                                 : a <= b;
-    }
-    *ret_input = 1 - c;
-    return true;
+    return is_truth_kind(what) ? input_band(l, 0, shows_turned(what)) : all;
 }
 
 static struct band compare_band(const struct look *l, enum shows what)
 {
     bool at[2];
     unsigned i;
-    if (!is_truth_kind(what) || !compares_truth(l, at, &i))
+    if (!is_truth_kind(what) || !look_compares(l, at, &i))
         return all;
     if (at[0] == at[1])
         return at[0] == (what == SHOWS_TRUE) ? all : none;
@@ -438,7 +301,7 @@ static struct band weights_band(const struct look *l, enum shows what)
 /* Sums of products with constants, and sums over other axes: of nothing but 0 they are 0. */
 static struct band linear_band(const struct look *l, enum shows what)
 {
-    unsigned c = l->n->n_in == 2 ? constant_of(l) : 1;
+    unsigned c = l->n->n_in == 2 ? look_constant(l) : 1;
     return what == SHOWS_TRUE && c < 2 ? input_band(l, 1 - c, what) : all;
 }
 
@@ -450,7 +313,7 @@ static struct band same_band(const struct look *l, enum shows what)
 /* To a power above 0, 0 is 0. */
 static struct band pow_band(const struct look *l, enum shows what)
 {
-    return what == SHOWS_TRUE && within(l, 1, DBL_MIN, DBL_MAX) ? input_band(l, 0, what) : all;
+    return what == SHOWS_TRUE && look_within(l, 1, DBL_MIN, DBL_MAX) ? input_band(l, 0, what) : all;
 }
 
 /* Small numbers are rounded to 0. */
@@ -669,7 +532,7 @@ static bool compare_seen(const struct look *l, enum shows what)
 {
     bool at[2];
     unsigned i;
-    if (!compares_truth(l, at, &i))
+    if (!look_compares(l, at, &i))
         return false;
     if (at[0] == at[1])
         return at[0] == (what == SHOWS_TRUE);
@@ -685,17 +548,17 @@ static bool shown_by(const struct look *l, unsigned i, enum shows what)
 
 static bool mul_seen(const struct look *l, enum shows what)
 {
-    unsigned c = constant_of(l);
+    unsigned c = look_constant(l);
     if (is_truth_kind(what))
         return what == SHOWS_TRUE ? input_seen(l, 0, what) && input_seen(l, 1, what)
                                   : input_seen(l, 0, what) || input_seen(l, 1, what);
-    if (c < 2 && turns(l, c, what))
+    if (c < 2 && look_turns(l, c, what))
         return input_seen(l, 1 - c, SHOWS_FALSE);
     if (size_seen(l, what) || shown_by(l, 0, what) || shown_by(l, 1, what))
         return true;
-    return c < 2 && within(l, c, -SCALE_MAX, SCALE_MAX) &&
-        (within(l, c, -INFINITY, 0) || input_seen(l, 1 - c, what)) &&
-        (within(l, c, 0, INFINITY) || input_seen(l, 1 - c, turned(what)));
+    return c < 2 && look_within(l, c, -SCALE_MAX, SCALE_MAX) &&
+        (look_within(l, c, -INFINITY, 0) || input_seen(l, 1 - c, what)) &&
+        (look_within(l, c, 0, INFINITY) || input_seen(l, 1 - c, shows_turned(what)));
 }
 
 /* Sums and largest of numbers. */
@@ -705,9 +568,9 @@ static bool numbers_seen(const struct look *l, enum shows what)
     bool inverts =
         node_is(l->n, OP_SUB) && is_one(l->p, l->n->in[0]) && is_truth(l->p, l->n->in[1]);
     if (is_truth_kind(what) || l->n->n_in != 2)
-        return inverts && input_seen(l, 1, turned(what));
+        return inverts && input_seen(l, 1, shows_turned(what));
     bool a = input_seen(l, 0, what),
-         b = input_seen(l, 1, node_is(l->n, OP_SUB) ? turned(what) : what);
+         b = input_seen(l, 1, node_is(l->n, OP_SUB) ? shows_turned(what) : what);
     return picks && !node_is(l->n, OP_SUB) ? a || b : a && b;
 }
 
@@ -729,9 +592,10 @@ static bool node_seen(const struct look *l, enum shows what)
     case OP_MIN: return numbers_seen(l, what);
     case OP_AND:
     case OP_OR: return logic_seen(l, what);
-    case OP_NOT: return input_seen(l, 0, turned(what));
+    case OP_NOT: return input_seen(l, 0, shows_turned(what));
     case OP_DIV:
-        if (!is_truth_kind(what) && within(l, 1, 1 / SCALE_MAX, DBL_MAX) && input_seen(l, 0, what))
+        if (!is_truth_kind(what) && look_within(l, 1, 1 / SCALE_MAX, DBL_MAX) &&
+            input_seen(l, 0, what))
             return true;
         break;
     default: break;

@@ -6,7 +6,7 @@
  *   pads.c, unpad.c     what pads a sequence, as frames, and what reads it without
  *   tracks.c            where axes lie before and behind an op
  *   places.c            what depends on positions alone, where somebody looks at it
- *   bands.c, band_sets.c  which keys masks show
+ *   bands.c, band_sets.c, looks.c  which keys masks show
  *   sections.c          wires with time on two axes
  *   shifts.c            products with tables of distances
  *   kept.c              frames at fixed places of a sequence
