@@ -5,6 +5,7 @@
  *             | call '(' expression, expression... ')' | '(' expression ')'
  * Calls are min, max, broadcast, ge and eq. */
 #include "engine/base/dim_claims.h"
+#include "engine/base/dim_even.h"
 #include "engine/base/dim_internal.h"
 #include "engine/base/utf8.h"
 
@@ -338,6 +339,18 @@ static void bound_put(struct dims *ds, int64_t v, int64_t *bound, const char **b
     *by = asker_text(ds);
 }
 
+/* The least value that leaves what the symbol does. */
+static void bound_round(struct dims *ds, const struct dim *s)
+{
+    struct dim_bound *b = s->bound;
+    const struct dim_rest r = *s->rest;
+    if (!r.rest || b->lo < 0 || b->lo > RESTS_MAX)
+        return;
+    const int64_t lo = b->lo + (r.rest + r.of - b->lo % r.of) % r.of;
+    if (lo > b->lo && lo <= b->hi)
+        bound_put(ds, lo, &b->lo, &s->by[0]);
+}
+
 /* k*symbol + c >= 0 narrows the symbol's bounds. */
 static rill_status assert_bound(struct parser *p, const struct lin *l)
 {
@@ -346,6 +359,7 @@ static rill_status assert_bound(struct parser *p, const struct lin *l)
     int64_t k = l->k[0], q = 0;
     if (k > 0 && l->c != INT64_MIN && floor_div_checked(l->c, k, &q) && -q > b->lo)
         bound_put(p->ds, -q, &b->lo, &by[0]);
+    bound_round(p->ds, l->t[0]);
     if (k < 0 && k != INT64_MIN && floor_div_checked(l->c, -k, &q) && q < b->hi)
         bound_put(p->ds, q, &b->hi, &by[1]);
     return b->lo > b->hi ? assert_refuse(p, claim_against(p, l->t[0], k > 0 ? b->lo : b->hi))
@@ -356,8 +370,7 @@ static rill_status assert_bound(struct parser *p, const struct lin *l)
 static void rest_narrow(struct parser *p, const struct dim *s, struct dim_rest r)
 {
     const struct dim_rest had = *s->rest;
-    struct dim_bound *b = s->bound;
-    int64_t both, rest = had.of == 1 ? r.rest : had.rest, lo;
+    int64_t both, rest = had.of == 1 ? r.rest : had.rest;
     if (__builtin_mul_overflow(had.of / gcd_i64(had.of, r.of), r.of, &both) ||
         (rest && both > RESTS_MAX))
         return;
@@ -366,11 +379,7 @@ static void rest_narrow(struct parser *p, const struct dim *s, struct dim_rest r
     if (rest >= both)
         return; /* there is none: what is asserted contradicts itself */
     *s->rest = (struct dim_rest) { both, rest };
-    if (b->lo >= 0 && b->lo <= RESTS_MAX && rest) {
-        lo = b->lo + (rest + both - b->lo % both) % both;
-        if (lo > b->lo && lo <= b->hi)
-            bound_put(p->ds, lo, &b->lo, &s->by[0]);
-    }
+    bound_round(p->ds, s);
 }
 
 static bool is_fact(const struct dims *ds, const struct dim *d)
@@ -527,9 +536,57 @@ rill_status dims_assert(struct dims *ds, const char *text, rill_error *reterr)
     return relation_assert(ds, text, false, reterr);
 }
 
+/* The first claim that is not what is being claimed; NULL: it is the only one. */
+static const char *other_claim(const struct parser *p)
+{
+    const struct dim_claim *c = p->ds->claims;
+    while (c && !strcmp(c->text, p->text))
+        c = c->next;
+    return c ? c->text : NULL;
+}
+
+static bool holds_at(const struct comparison *c, const struct dim *symbol, int64_t v)
+{
+    int64_t a, b;
+    if (!dim_eval(c->left, symbol, v, &a) || !dim_eval(c->right, symbol, v, &b))
+        return true;
+    const int64_t k = relations[c->relation].k, over = k > 0 ? a - b : b - a;
+    return relations[c->relation].both ? a == b : over + relations[c->relation].c >= 0;
+}
+
+#define BELOW_TRIED 64
+
+/* Whether any number from 0 on is left to the one symbol of what was claimed. Where it holds below
+ * alone the reader, who says that there is nothing below, is contradicted. */
+static rill_status claim_keepable(struct parser *p, const struct comparison *c)
+{
+    const struct dim *s[2], *both[2] = { c->left, c->right };
+    struct dim_even e[2];
+    bool own = false;
+    const unsigned n = dim_symbols(c->right, s, dim_symbols(c->left, s, 0, 2), 2);
+    if (n != 1 || !dims_even(p->ds, s[0], both, 2, 0, e))
+        return RILL_OK;
+    for (int64_t v = 0; v < e->from + e->period; v++) {
+        own |= holds_at(c, s[0], v);
+        if (dims_allow(p->ds, s[0], v))
+            return RILL_OK;
+    }
+    if (own)
+        return assert_refuse(p, other_claim(p));
+    for (int64_t v = -BELOW_TRIED; v < 0; v++)
+        if (holds_at(c, s[0], v))
+            return RILL_OK;
+    return err_set(p->err, RILL_INVALID, "'%.120s' holds for no %.80s at all", p->text,
+                   dim_name(s[0]));
+}
+
 rill_status dims_claim(struct dims *ds, const char *text, rill_error *reterr)
 {
-    return relation_assert(ds, text, true, reterr);
+    struct parser p = { .ds = ds, .text = text, .at = text, .is_claim = true, .err = reterr };
+    struct comparison c; /* as it was before it was known to hold */
+    TRY(parse_comparison(&p, &c));
+    TRY(relation_assert(ds, text, true, reterr));
+    return claim_keepable(&p, &c);
 }
 
 unsigned dims_relation_symbols(struct dims *ds, const char *text, const struct dim **list,

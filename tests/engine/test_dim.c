@@ -424,6 +424,7 @@ static const struct {
     { "5 + 10*(T/10) == T", "5*(T/5)", "T" },
     { "T % 8 == 3", "8*(T/8)", "T - 3" },
     { "(T + 1) % 2 == 0", "2*(T/2) + 1", "T" },
+    { "(T + 3) % 4 == 0", "4*(T/4) + 1", "T" },
     { "(T + 5) % 8 == 3", "8*(T/8) + 6", "T" },
     { "T - 9 == 4*((T - 9)/4)", "4*(T/4) + 1", "T" },
     { "", "2*T % 3 + 1", "2*T - 3*((2*T)/3) + 1" },
@@ -447,6 +448,23 @@ static void test_same(void)
               err.text);
         dims_free(ds);
     }
+}
+
+/* What a symbol leaves and how large it is at least tell more together, whichever was said first.
+ */
+static void test_rest_and_bound(void)
+{
+    static const char *const facts[] = { "(T + 3) % 4 == 0", "T >= 0", "T >= 2" };
+    struct dims *ds = dims_new();
+    const struct dim *t = dim_symbol(ds, "T");
+    rill_error err = { RILL_OK, "" };
+    for (int64_t i = 0; i < 3; i++) {
+        static const int64_t least[] = { 0, 1, 5 };
+        CHECK(dims_assert(ds, facts[i], &err) == RILL_OK, "%s: %s", facts[i], err.text);
+        CHECK(i == 0 || dim_max(ds, t, dim_int(ds, least[i])) == t, "%s: T below %d", facts[i],
+              (int) least[i]);
+    }
+    dims_free(ds);
 }
 
 static const char *const bad[] = {
@@ -683,6 +701,7 @@ int main(void)
                 (const char *const[]) { "S>=1", "T > 0", "N >= 1", "S <= 14", "T + N <= 30",
                                         NULL });
     test_same();
+    test_rest_and_bound();
     test_bad_text();
     test_broadcast_words();
     test_sticky();
