@@ -32,11 +32,23 @@ rill_status graph_outputs_own(struct graph *g, const struct graph *named, rill_e
     return RILL_OK;
 }
 
+/* Of sizes that are a wire's value. */
+static void value_refresh(struct dims *ds, const struct tensor *value)
+{
+    if (!value || value->type != DTYPE_DIM)
+        return;
+    const struct dim **d = value->data;
+    for (int64_t i = 0; i < tensor_count(value); i++)
+        d[i] = dim_refresh(ds, d[i]);
+}
+
 void graph_sizes_refresh(struct graph *g)
 {
-    for (uint32_t i = 0; i < g->n_wires; i++)
+    for (uint32_t i = 0; i < g->n_wires; i++) {
+        value_refresh(g->dims, g->wires[i].fact.value);
         for (int k = 0; k < g->wires[i].fact.rank; k++)
             g->wires[i].fact.shape[k] = dim_refresh(g->dims, g->wires[i].fact.shape[k]);
+    }
     for (uint32_t i = 0; i < g->n_nodes; i++)
         for (unsigned b = 0; b < g->nodes[i].n_body; b++)
             graph_sizes_refresh(g->nodes[i].body[b]);

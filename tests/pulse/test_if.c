@@ -358,6 +358,36 @@ static void test_unable(void)
     oracle_close(&o);
 }
 
+/* Sizes that a branch counts with are told with what the one behind it assumes. */
+static uint32_t counted_branch(struct gb *b, const uint32_t *in, const void *ctx, int branch)
+{
+    (void) ctx;
+    if (branch)
+        return convolved(b, in[0], "pads=0,2");
+    const uint32_t y = gb_slice(b, GB(b, "Concat", "axis=2", gb_slice(b, in[0], 2, 0, 1, 1), in[0]),
+                                2, 0, -1, 1),
+                   frames = GB(b, "Gather", "axis=0", GB(b, "Shape", "", y), gb_int(b, 2));
+    return GB(b, "Add", "", y,
+              GB(b, "Cast", "to=1", GB(b, "Range", "", gb_int(b, 0), frames, gb_int(b, 1))));
+}
+
+static void counted_recipe(struct gb *b, const void *ctx)
+{
+    const uint32_t x = time_input(b);
+    gb_output(b, chosen(b, counted_branch, ctx, &x, 1));
+}
+
+static void test_counted(void)
+{
+    static const int64_t pulses[] = { 1, 4, -1 }, lengths[] = { 1, 2, 9, 30, -1 };
+    struct oracle o;
+    const bool opens = oracle_open(&o, counted_recipe, NULL, NULL) == LAW_HOLDS;
+    oracle_check(opens, "a branch that counts its frames: %s", o.err.text);
+    if (opens)
+        oracle_laws(&o, "a branch that counts its frames", pulses, lengths);
+    oracle_close(&o);
+}
+
 /* What a pad keeps of the past is read by nothing where windows read what is in front of it; of
  * pulses that are long beside it. */
 static void test_unread(void)
@@ -498,6 +528,7 @@ int main(void)
     test_outside();
     test_short();
     test_unable();
+    test_counted();
     for (size_t i = 0; i < sizeof first_taken / sizeof *first_taken; i++) {
         test_first(&first_taken[i]);
         if (first_taken[i].where == OF_INPUT || first_taken[i].where == BEGINS)
