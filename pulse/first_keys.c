@@ -57,10 +57,11 @@ static rill_status window_take(struct pulser *p, const struct node *n, int axis,
 
 static rill_status first_allowed(const struct pulser *p, const struct node *n)
 {
-    return p->outer ? op_fail(p->err, RILL_UNSUPPORTED, n,
-                              "cannot stream: in a body its mask shows the first keys of the "
-                              "sequence beside a window")
-                    : RILL_OK;
+    return p->outer && !p->branch
+        ? op_fail(p->err, RILL_UNSUPPORTED, n,
+                  "cannot stream: in a body of a loop its mask shows the first keys of the "
+                  "sequence beside a window")
+        : RILL_OK;
 }
 
 rill_status first_keys_put(struct pulser *p, const struct node *n, int axis,
@@ -79,7 +80,7 @@ rill_status first_keys_join(struct pulser *p, const struct node *n, const struct
     if (!at->first)
         return RILL_OK;
     TRY(first_allowed(p, n));
-    TRY(kept_first(p, n, stream, 0, at->first, &first));
+    TRY(kept_placed(p, n, stream, at->first, &first));
     return first_keys_put(p, n, stream->sf.axis, at, first, wire);
 }
 
@@ -254,7 +255,7 @@ static rill_status kept_valid(struct pulser *p, const struct node *n,
     TRY(pulser_length_place(p, f.sf.length, &a->length));
     TRY(pulser_clock(p, &clock));
     TRY(pulser_emit(p, &op_pulse_valid, n->name, a, &clock, 1, &f.wire, 1));
-    return kept_first(p, n, &f, 0, first - given, ret);
+    return kept_placed(p, n, &f, first - given, ret);
 }
 
 /* Keys come before frame 0 of the stream where at least so many frames are put in front of it. */

@@ -46,22 +46,37 @@ rill_status pulser_runs_clock(struct pulser *p, const char *name, uint32_t *ret)
     return RILL_OK;
 }
 
-rill_status kept_first(struct pulser *p, const struct node *n, const struct flow *f, int64_t first,
-                       int64_t frames, uint32_t *ret)
+/* By the clock that in[2] is. */
+static rill_status kept_emit(struct pulser *p, const struct node *n, const struct flow *f,
+                             int64_t first, int64_t frames, uint32_t *in, uint32_t *ret)
 {
     struct pulse_first_attr *a = arena_new(p->arena, struct pulse_first_attr);
     const struct fact x = *pulser_dst_fact(p, f->wire);
-    uint32_t in[3] = { 0, f->wire };
     if (!a)
         return pulser_no_memory(p);
     *a = (struct pulse_first_attr) { .at = { .pulse = f->sf.pulse, .delay = f->sf.delay },
                                      .axis = f->sf.axis,
                                      .first = first };
     TRY(pulser_length_place(p, f->sf.length, &a->at.length));
-    TRY(pulser_runs_clock(p, n->name, &in[2]));
     TRY(pulser_state(p, n->name, &x, f->sf.axis, frames, &in[0]));
     TRY(pulser_emit(p, &op_pulse_first, n->name, a, in, 3, ret, 1));
     return graph_add_state(p->dst, n->name, in[0], *ret, NULL) ? RILL_OK : pulser_no_memory(p);
+}
+
+rill_status kept_first(struct pulser *p, const struct node *n, const struct flow *f, int64_t first,
+                       int64_t frames, uint32_t *ret)
+{
+    uint32_t in[3] = { 0, f->wire };
+    TRY(pulser_runs_clock(p, n->name, &in[2]));
+    return kept_emit(p, n, f, first, frames, in, ret);
+}
+
+rill_status kept_placed(struct pulser *p, const struct node *n, const struct flow *f,
+                        int64_t frames, uint32_t *ret)
+{
+    uint32_t in[3] = { 0, f->wire };
+    TRY(pulser_clock(p, &in[2]));
+    return kept_emit(p, n, f, 0, frames, in, ret);
 }
 
 /* Whether a stream that has any frames may have too few there, and is not refused for that.

@@ -227,6 +227,10 @@ rill_status pulser_runs_clock(struct pulser *p, const char *name, uint32_t *ret)
  * and how many input frames have come then for frame number `last`. */
 rill_status kept_first(struct pulser *p, const struct node *n, const struct flow *f, int64_t first,
                        int64_t frames, uint32_t *ret);
+/* The first frames of the sequence in a branch, too, where those are zeros that came while the
+ * other one ran. */
+rill_status kept_placed(struct pulser *p, const struct node *n, const struct flow *f,
+                        int64_t frames, uint32_t *ret);
 int64_t kept_inputs(const struct flow *f, int64_t last);
 
 /* ---- guard.c ---- */

@@ -292,6 +292,20 @@ static int64_t key_delay(const struct stream_fact *s)
     return rates_late(&run, s->delay);
 }
 
+static struct first_window bound_window(const struct stream_fact *s)
+{
+    return (struct first_window) { s->first_keys, s->left + s->key_pulse + right_of(s),
+                                   s->key_pulse, key_delay(s) + s->left };
+}
+
+/* How keys of that length come that are wanted for the scores. */
+static struct stream_fact keys_come(const struct stream_fact *s, const struct dim *length)
+{
+    return (struct stream_fact) { .pulse = s->key_pulse,
+                                  .delay = key_delay(s) - right_of(s),
+                                  .length = length };
+}
+
 /* Which keys of the window have come and lie in the sequence. */
 static rill_status valid_emit(struct pulser *p, const struct node *n, const struct stream_fact *s,
                               const struct dim *length, uint32_t *ret)
@@ -301,11 +315,8 @@ static rill_status valid_emit(struct pulser *p, const struct node *n, const stru
     if (!at)
         return pulser_no_memory(p);
     const int64_t slack = first_slack(s->first_keys);
-    const struct first_window window = { s->first_keys, s->left + s->key_pulse + right_of(s),
-                                         s->key_pulse, key_delay(s) + s->left };
-    const struct stream_fact keys = { .pulse = s->key_pulse,
-                                      .delay = key_delay(s) - right_of(s),
-                                      .length = length };
+    const struct first_window window = bound_window(s);
+    const struct stream_fact keys = keys_come(s, length);
     *at = (struct clock_attr) { .pulse = s->key_pulse,
                                 .frames = window.frames + 2 * slack,
                                 .delay = window.delay + slack + s->first_keys };
@@ -322,16 +333,18 @@ static rill_status valid_kept(struct pulser *p, const struct node *n, const stru
 {
     struct clock_attr *at = arena_new(p->arena, struct clock_attr);
     struct flow f = { .sf = { .pulse = s->key_pulse } };
+    const struct first_window window = bound_window(s);
+    const struct stream_fact keys = keys_come(s, length);
     uint32_t clock;
     if (!at)
         return pulser_no_memory(p);
-    *at = (struct clock_attr) { .pulse = s->key_pulse, .delay = key_delay(s) - right_of(s) };
-    TRY(pulser_length_place(p, length, &at->length));
+    *at = (struct clock_attr) { .pulse = keys.pulse, .delay = keys.delay + s->first_keys };
+    TRY(pulser_length_place(p, dim_add_int(p->dst->dims, length, -s->first_keys), &at->length));
     TRY(pulser_clock(p, &clock));
     TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, &f.wire, 1));
-    TRY(flow_history(p, n->name, &f, s->left + right_of(s), NULL));
+    TRY(flow_history(p, n->name, &f, s->left + right_of(s) + first_slack(s->first_keys), NULL));
     *ret = f.wire;
-    return RILL_OK;
+    return first_valid_join(p, n, &keys, &window, ret);
 }
 
 /* They are hidden like those that the mask hides; so are the first keys in the window, where they

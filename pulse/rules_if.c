@@ -53,7 +53,7 @@ static rill_status branch_pulse(struct pulser *p, struct cond *c, int k)
     b->in.branch = !p->outer || p->branch;
     for (unsigned i = 0; i < c->n_captures; i++)
         TRY(capture_add(p, c, b, i));
-    rill_status s = p->outer ? b->in.walk(&b->in) : b->in.walk_branch(&b->in);
+    rill_status s = b->in.branch ? b->in.walk_branch(&b->in) : b->in.walk(&b->in);
     if (b->in.multiple)
         p->multiple = b->in.multiple;
     TRY(s);

@@ -223,11 +223,9 @@ struct first_taken {
 typedef uint32_t branch_of(struct gb *b, const uint32_t *in, const void *ctx, int branch);
 
 /* An If of two bodies of captures, x the first of them. */
-static uint32_t chosen(struct gb *b, branch_of *branch, const void *ctx, const uint32_t *captures,
-                       unsigned n_captures)
+static uint32_t chosen_by(struct gb *b, uint32_t on, branch_of *branch, const void *ctx,
+                          const uint32_t *captures, unsigned n_captures)
 {
-    const uint32_t gate = gb_input(b, "gate", 1, 1),
-                   on = GB(b, "Greater", "", GB(b, "Squeeze", "", gate), gb_scalar(b, 0));
     uint32_t in[3] = { on }, inner[2];
     struct gb body[2];
     struct graph **bodies = arena_array(b->arena, struct graph *, 2);
@@ -246,6 +244,17 @@ static uint32_t chosen(struct gb *b, branch_of *branch, const void *ctx, const u
     n->body = bodies;
     n->n_body = 2;
     return out;
+}
+
+static uint32_t gate_on(struct gb *b)
+{
+    return GB(b, "Greater", "", GB(b, "Squeeze", "", gb_input(b, "gate", 1, 1)), gb_scalar(b, 0));
+}
+
+static uint32_t chosen(struct gb *b, branch_of *branch, const void *ctx, const uint32_t *captures,
+                       unsigned n_captures)
+{
+    return chosen_by(b, gate_on(b), branch, ctx, captures, n_captures);
 }
 
 static uint32_t time_input(struct gb *b)
@@ -386,6 +395,79 @@ static void test_counted(void)
     if (opens)
         oracle_laws(&o, "a branch that counts its frames", pulses, lengths);
     oracle_close(&o);
+}
+
+/* ---- attention in branches ---- */
+
+struct attended {
+    const char *name;
+    int64_t left, right, first, tokens; /* what a query sees; tokens stand in front of the keys */
+    bool nested;
+};
+
+static uint32_t counted(struct gb *b, uint32_t x, unsigned axis, int64_t less)
+{
+    const uint32_t n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 1)),
+                   at = GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1));
+    return GB(b, "Unsqueeze", "", GB(b, "Sub", "", at, gb_int(b, less)), gb_ints(b, axis));
+}
+
+static uint32_t attention(struct gb *b, const struct attended *t, uint32_t x)
+{
+    const uint32_t q = gb_transpose(b, x, "0,2,1"),
+                   k = t->tokens
+        ? GB(b, "Concat", "axis=1", gb_weights(b, 3, 1, (int) t->tokens, CHANNELS), q)
+        : q,
+                   j = counted(b, k, 0, t->tokens), d = GB(b, "Sub", "", counted(b, q, 1, 0), j);
+    uint32_t shown = GB(b, "And", "", GB(b, "LessOrEqual", "", d, gb_int(b, t->left)),
+                        GB(b, "GreaterOrEqual", "", d, gb_int(b, -t->right)));
+    if (t->first)
+        shown = GB(b, "Or", "", shown,
+                   GB(b, "And", "", GB(b, "Less", "", j, gb_int(b, t->first - t->tokens)),
+                      GB(b, "GreaterOrEqual", "", d, gb_int(b, 0))));
+    const uint32_t s = GB(b, "Where", "", shown,
+                          GB(b, "MatMul", "", q, gb_transpose(b, k, "0,2,1")), gb_scalar(b, -1e9f));
+    return gb_transpose(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", s), k), "0,2,1");
+}
+
+static uint32_t attended_branch(struct gb *b, const uint32_t *in, const void *ctx, int branch)
+{
+    return branch ? GB(b, "Neg", "", in[0]) : attention(b, ctx, in[0]);
+}
+
+static uint32_t nested_branch(struct gb *b, const uint32_t *in, const void *ctx, int branch)
+{
+    return branch ? GB(b, "Sigmoid", "", in[0]) : chosen_by(b, in[1], attended_branch, ctx, in, 1);
+}
+
+static void attended_recipe(struct gb *b, const void *ctx)
+{
+    const struct attended *t = ctx;
+    const uint32_t x = time_input(b), on = gate_on(b), in[] = { x, on };
+    gb_output(b,
+              t->nested ? chosen_by(b, on, nested_branch, ctx, in, 2)
+                        : chosen_by(b, on, attended_branch, ctx, in, 1));
+}
+
+static void test_attended(void)
+{
+    static const struct attended list[] = {
+        { "an If in an If, of attention", 2, 0, 0, 0, true },
+        { "an If in an If, of attention ahead", 3, 1, 0, 0, true },
+        { "first keys beside a window", 2, 0, 2, 0, false },
+        { "first keys beside a window ahead", 3, 2, 4, 0, false },
+        { "first keys in an If in an If", 2, 0, 1, 0, true },
+        { "tokens that are seen by all", 2, 0, 2, 2, false },
+    };
+    static const int64_t pulses[] = { 1, 2, 3, 7, -1 }, lengths[] = { 0, 1, 2, 3, 5, 9, 30, -1 };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        struct oracle o;
+        const bool opens = oracle_open(&o, attended_recipe, &list[i], NULL) == LAW_HOLDS;
+        oracle_check(opens, "%s: %s", list[i].name, o.err.text);
+        for (unsigned k = 0; opens && k < 3; k++)
+            oracle_laws(&o, list[i].name, pulses, lengths);
+        oracle_close(&o);
+    }
 }
 
 /* What a pad keeps of the past is read by nothing where windows read what is in front of it; of
@@ -535,5 +617,6 @@ int main(void)
             recipe_switched(first_recipe, &first_taken[i], first_taken[i].name);
     }
     test_unread();
+    test_attended();
     return oracle_end();
 }
