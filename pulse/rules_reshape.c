@@ -3,8 +3,17 @@
  * split ([S*F] -> [S, F]). What stands before it must stay: time is the outermost of what is
  * merged. */
 #include "engine/ops/clock.h"
+#include "pulse/axes.h"
 #include "pulse/ints.h"
+#include "pulse/remainders.h"
 #include "pulse/rules.h"
+#include "pulse/tracks.h"
+
+#include <stdio.h>
+
+#define BATCH_MAX 8 /* sequences that are computed apart (engine/rewrite/declutter) */
+#define NO_ROWS (-2)
+#define ROWS_TRIED 4096 /* frames of a row; and rows that a length has to be tried */
 
 /* The one axis of f that grows with the stream, -1 if there is none or another. */
 static int time_axis(const struct pulser *p, const struct fact *f)
@@ -123,6 +132,120 @@ static rill_status padded_carry(struct pulser *p, const struct node *n, const st
     return RILL_OK;
 }
 
+/* ---- a batch of sequences in rows ---- */
+
+/* So many sequences, `have` elements of each, become rows of `each`. */
+struct merge {
+    int64_t sequences, each;
+    const struct dim *have;
+};
+
+static const struct dim *behind_first(const struct pulser *p, const struct fact *f)
+{
+    const struct dim *d = dim_int(p->src->dims, 1);
+    for (int i = 1; i < f->rank; i++)
+        d = dim_mul(p->src->dims, d, f->shape[i]);
+    return d;
+}
+
+static bool merge_of(const struct pulser *p, const struct node *n, struct merge *ret)
+{
+    const struct fact *from = pulser_fact(p, n->in[0]), *to = pulser_fact(p, n->out[0]);
+    if (from->rank < 2 || to->rank < 2 || !dim_is_const(from->shape[0]) ||
+        !dim_mentions(from->shape[1], p->symbol) || !dim_mentions(to->shape[0], p->symbol))
+        return false;
+    const struct dim *each = behind_first(p, to);
+    *ret = (struct merge) { dim_value(from->shape[0]), 0, behind_first(p, from) };
+    if (ret->sequences < 2 || ret->sequences > BATCH_MAX || !dim_is_const(each))
+        return false;
+    ret->each = dim_value(each);
+    return ret->each > 0;
+}
+
+/* The axis on which rows stand behind n, NO_ROWS: it has none; AXIS_NONE: it does not keep them. */
+static int rows_axis(const struct pulser *p, const struct node *n, const int *axis)
+{
+    static const enum op_id cells[] = { OP_GRU, OP_LSTM, OP_RNN };
+    const bool cell = node_is_among(n, cells, sizeof cells / sizeof *cells);
+    int to = NO_ROWS;
+    for (unsigned i = 0; i < n->n_in && to != AXIS_NONE; i++) {
+        if (n->in[i] == WIRE_NONE || axis[n->in[i]] < 0)
+            continue;
+        to = cell && axis[n->in[i]] == 1 ? 2 : track_out(p, n, i, axis[n->in[i]]);
+    }
+    return to;
+}
+
+/* The first node behind n that does not keep rows apart, before they are split into sequences
+ * again; NULL: none is known. */
+static const struct node *rows_mixed(const struct pulser *p, const struct node *n,
+                                     int64_t sequences)
+{
+    int *axis = arena_array(p->arena, int, p->src->n_wires + 1);
+    for (uint32_t w = 0; axis && w < p->src->n_wires; w++)
+        axis[w] = -1;
+    if (axis)
+        axis[n->out[0]] = 0;
+    for (const struct node *m = n + 1; axis && m < p->src->nodes + p->src->n_nodes; m++) {
+        const int to = rows_axis(p, m, axis);
+        if (to == AXIS_NONE && node_is(m, OP_RESHAPE) &&
+            dim_is(pulser_fact(p, m->out[0])->shape[0], sequences))
+            continue;
+        if (to == AXIS_NONE)
+            return m;
+        if (to >= 0 && m->out[0] != WIRE_NONE)
+            axis[m->out[0]] = to;
+    }
+    return NULL;
+}
+
+/* Lengths for which each sequence has whole rows; false: all have, or none are allowed. */
+static bool whole_rows(const struct pulser *p, const struct merge *m, struct remainder *ret)
+{
+    struct dims *ds = p->src->dims;
+    int64_t num, den, have, later;
+    if (!pulser_growth(p, m->have, &num, &den) ||
+        dim_mul_int(ds, dim_div_int(ds, m->have, m->each), m->each) == m->have)
+        return false;
+    const int64_t of = m->each / gcd(m->each, num) * den;
+    for (int64_t rest = 0; rest < of && of < ROWS_TRIED; rest++)
+        if (dims_allow(ds, p->symbol, rest + of * ROWS_TRIED) &&
+            dim_eval(m->have, p->symbol, rest + of * ROWS_TRIED, &have) && have % m->each == 0 &&
+            dim_eval(m->have, p->symbol, rest + of * (ROWS_TRIED + 1), &later) &&
+            later % m->each == 0) {
+            *ret = (struct remainder) { of, rest };
+            return true;
+        }
+    return false;
+}
+
+/* What stands in front of the time axis changes. */
+static rill_status refuse_leading(struct pulser *p, const struct node *n)
+{
+    const struct node *mixed;
+    struct merge m;
+    struct remainder r;
+    char why[400] =
+        "the sizes in front of the time axis change; only sizes behind it can be merged "
+        "with it or split off",
+         way[120];
+    if (!merge_of(p, n, &m))
+        return pulser_refuse_shapes(p, n, why);
+    if ((mixed = rows_mixed(p, n, m.sequences)))
+        snprintf(why, sizeof why,
+                 "it merges the chunks of %lld sequences into rows, which node '%.80s' (%s) does "
+                 "not keep apart; ops on each row stream, up to a Reshape to %lld sequences",
+                 (long long) m.sequences, mixed->name, mixed->op->name, (long long) m.sequences);
+    else if (whole_rows(p, &m, &r)) {
+        remainder_print(p, r, way, sizeof way);
+        snprintf(why, sizeof why,
+                 "it merges %lld sequences into rows, of which one may hold the end of a sequence "
+                 "and the beginning of the next; --assert \"%s\" leaves those lengths out",
+                 (long long) m.sequences, way);
+    }
+    return pulser_refuse_shapes(p, n, why);
+}
+
 rill_status rule_reshape(struct pulser *p, const struct node *n)
 {
     struct flow f;
@@ -139,10 +262,7 @@ rill_status rule_reshape(struct pulser *p, const struct node *n)
     if (axis < 0)
         return pulser_refuse_shapes(p, n, "time would be on two axes");
     if (leading(p, from, f.sf.axis) != leading(p, to, axis))
-        return pulser_refuse_shapes(
-            p, n,
-            "the sizes in front of the time axis change; only sizes behind it can be merged with "
-            "it or split off");
+        return refuse_leading(p, n);
     if (!frames_ratio(p, from->shape[f.sf.axis], to->shape[axis], &r))
         return pulser_refuse_shapes(p, n, "the time axis does not grow evenly");
     TRY(reshape_frames(p, n, &r, &f));

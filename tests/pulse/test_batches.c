@@ -147,8 +147,29 @@ static void batch_test(const struct batch *c)
     oracle_close(&o);
 }
 
+/* What is refused names the lengths that stream, or the node that is in the way. */
+static void test_refused(void)
+{
+    static const struct batch nets[] = {
+        { "", 4, 4, CELL, true },    { "", 8, 4, NORM, true },    { "", 6, 3, PRODUCT, true },
+        { "", 4, 4, ACROSS, false }, { "", 2, 2, ACROSS, false },
+    };
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        char want[60];
+        struct oracle o;
+        snprintf(want, sizeof want,
+                 nets[i].streams ? "--assert \"S == %d*(S/%d)\"" : "(CumSum) does not keep apart",
+                 nets[i].chunk, nets[i].chunk);
+        oracle_check(oracle_open(&o, recipe, &nets[i], NULL) == LAW_HOLDS &&
+                         oracle_pulse(&o, nets[i].chunk) == LAW_REFUSED && strstr(o.err.text, want),
+                     "%s: %s", want, o.err.text);
+        oracle_close(&o);
+    }
+}
+
 int main(void)
 {
+    test_refused();
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         batch_test(&list[i]);
     return oracle_end();
