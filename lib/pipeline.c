@@ -5,6 +5,7 @@
 #include "engine/late/op.h"
 #include "engine/ops/rnn.h"
 #include "engine/rewrite/declutter/declutter.h"
+#include "engine/rewrite/declutter/passes.h"
 #include "engine/rewrite/settle/settle.h"
 #include "lib/choose.h"
 #include "lib/port.h"
@@ -27,6 +28,7 @@ static rill_status model_declutter(rill_model *m, rill_error *err)
     static const struct pass sums[] = { { "running-sums", false, graph_with_running_sums },
                                         { "positions-folded", true, graph_with_positions_folded },
                                         { "masks-counted", false, graph_with_masks_counted },
+                                        { "choices-made", true, graph_with_choices_made },
                                         { "tables-whole", true, graph_with_tables_whole } };
     struct narrow_count n = { 0 };
     struct dgraph wide;

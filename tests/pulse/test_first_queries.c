@@ -2,6 +2,8 @@
 /* Layers of attention behind start tokens, or behind frames that pad the sequence: a stream is the
  * whole run, and no layer waits for frames that its queries do not see. */
 #include "engine/rewrite/declutter/declutter.h"
+#include "engine/rewrite/declutter/passes.h"
+#include "pulse/counts.h"
 #include "pulse/ints.h"
 #include "tests/pulse/oracle.h"
 
@@ -16,7 +18,15 @@ struct net {
     int64_t first, chunk; /* and so many first keys; chunks alone, and the one before */
     int64_t cut, behind;  /* frames that the output lacks; tokens behind */
     enum { TOKENS, ZEROS, EDGE, REFLECT } pad;
-    enum { SOFTMAX, WRITTEN, SIGMOID, BIASED, TURNED } of;
+    enum {
+        SOFTMAX,
+        WRITTEN,
+        SIGMOID,
+        BIASED,
+        TURNED,
+        ASKED
+    } of;                    /* ASKED: weights of queries that
+                               see nothing are 0 */
     bool heads, norm, hides; /* hides: the frames decide which keys others see */
     int64_t look;            /* frames that a convolution in front of all sees ahead */
 };
@@ -129,7 +139,15 @@ static uint32_t weights_of(struct gb *b, const struct net *t, uint32_t y, uint32
         s = GB(b, "Sub", "", s,
                GB(b, "Cast", "to=1",
                   GB(b, "Abs", "", GB(b, "Sub", "", counted(b, y, 1), counted(b, y, 0)))));
-    s = GB(b, "Where", "", m, s, gb_scalar(b, -INFINITY));
+    const uint32_t hidden = gb_scalar(b, -INFINITY);
+    if (t->of == ASKED) {
+        const uint32_t low = GB(b, "Where", "", m, gb_scalar(b, 0), hidden),
+                       sees = GB(b, "Greater", "", GB(b, "ReduceMax", "keepdims=1", low, last),
+                                 hidden);
+        return GB(b, "Where", "", sees, GB(b, "Softmax", "axis=-1", GB(b, "Add", "", s, low)),
+                  gb_scalar(b, 0));
+    }
+    s = GB(b, "Where", "", m, s, hidden);
     if (t->of != WRITTEN)
         return GB(b, "Softmax", "axis=-1", s);
     s = GB(b, "Exp", "", GB(b, "Sub", "", s, GB(b, "ReduceMax", "keepdims=1", s, last)));
@@ -180,6 +198,9 @@ static void recipe(struct gb *b, const void *ctx)
     gb_output(b, t->cut ? gb_slice(b, y, 1, t->cut, INT64_MAX, 1) : y);
 }
 
+static const struct pass decided[] = { { "masks-counted", false, graph_with_masks_counted },
+                                       { "choices-made", true, graph_with_choices_made } };
+
 static void net_test(const struct net *t, int64_t pulse, bool declutters)
 {
     static const int64_t from[] = { 0, 1, 2, 3, 5, 9, 30, -1 };
@@ -194,6 +215,8 @@ static void net_test(const struct net *t, int64_t pulse, bool declutters)
     struct graph *g = opens ? &o.model->decluttered.g : NULL;
     if (opens && declutters)
         opens = graph_declutter(g, g, NULL, &o.err) == RILL_OK;
+    if (opens && t->of == ASKED) /* as a model is opened */
+        opens = passes_run(decided, 2, g, g, NULL, &o.err) == RILL_OK;
     opens = opens && oracle_pulse(&o, pulse) == LAW_HOLDS;
     const int64_t late = opens ? o.plan->pgraph.outputs[0].delay : -1,
                   least = least_delay(t, pulse);
@@ -224,6 +247,19 @@ static void test_layers(void)
         t.behind = t.pad == TOKENS && k % 8 == 3 ? 2 : 0;
         net_test(&t, 1 + k / 5 % 4, k % 2);
     }
+}
+
+static void test_asked(void)
+{
+    for (int64_t k = 0; k < 8; k++)
+        net_test(&(struct net) { .layers = 1 + k % 3,
+                                 .front = 1 + k % 4,
+                                 .left = 1 + k % 3,
+                                 .right = k / 4,
+                                 .of = ASKED,
+                                 .heads = k % 2,
+                                 .cut = k % 4 },
+                 1 + k % 3, k % 2);
 }
 
 static void test_chunks(void)
@@ -322,6 +358,7 @@ int main(void)
     test_longer();
     test_delayed();
     test_layers();
+    test_asked();
     test_chunks();
     return oracle_end();
 }

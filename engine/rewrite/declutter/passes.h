@@ -33,6 +33,10 @@ rill_status graph_with_stacks_joined(struct graph *ret, const struct graph *g, r
  * has none. A GatherND of one coordinate becomes a Gather. */
 rill_status graph_with_peepholes(struct graph *ret, const struct graph *g, rill_error *reterr);
 
+/* Of those, a Where whose condition is the same all over goes: again, once it is known what masks
+ * show. */
+rill_status graph_with_choices_made(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* Copies of the last place of an axis that are joined behind it become a Pad, and so do those of
  * its first and last that a Gather picks at clamped places. */
 rill_status graph_with_last_frames_padded(struct graph *ret, const struct graph *g,

@@ -225,22 +225,72 @@ static bool is_never(const struct graph *g, uint32_t w, int steps)
     return node_is(n, OP_ISINF) && is_bounded(g, n->in[0], steps + 1);
 }
 
-/* A Where that chooses its last input everywhere, as nan_to_num behind a softmax. */
-static bool chooses_last(const struct graph *g, const struct node *n)
+/* What elements of the wire were before they were moved, repeated or left out. */
+static uint32_t unmoved(const struct graph *g, uint32_t w)
 {
-    return node_is(n, OP_WHERE) && is_never(g, n->in[0], 0) &&
-        fact_same(&g->wires[n->in[2]].fact, &g->wires[n->out[0]].fact);
+    static const enum op_id moves[] = { OP_EXPAND,  OP_RESHAPE,   OP_SLICE,
+                                        OP_SQUEEZE, OP_TRANSPOSE, OP_UNSQUEEZE };
+    const struct node *n = w == WIRE_NONE ? NULL : graph_producer(g, w);
+    for (int steps = 0; n && steps < STEPS_MAX; steps++) {
+        if (!node_is_among(n, moves, sizeof moves / sizeof *moves))
+            break;
+        w = n->in[0];
+        n = graph_producer(g, w);
+    }
+    return w;
 }
 
-/* What a Where gives by a condition that is one constant all over; WIRE_NONE: by another. */
+/* A constant that is one number all over, or what repeats one. */
+static bool number_all_over(const struct graph *g, uint32_t w, double *ret)
+{
+    w = unmoved(g, w);
+    const struct node *n = match_op(g, w, OP_CONSTANT_OF_SHAPE);
+    const struct tensor *v = n ? value_attr_of(n)->value : match_value(g, w);
+    *ret = 0;
+    if (n && !v)
+        return true;
+    if (!v || v->type == DTYPE_DIM || tensor_count(v) < 1)
+        return false;
+    *ret = tensor_get_f64(v, v->data, 0);
+    for (int64_t i = 1; i < tensor_count(v); i++)
+        if (tensor_get_f64(v, v->data, i) != *ret)
+            return false;
+    return *ret == *ret;
+}
+
+/* A condition that holds everywhere, or nowhere (*ret). */
+static bool decided_all_over(const struct graph *g, uint32_t w, bool *ret)
+{
+    w = unmoved(g, w);
+    const struct node *n = w == WIRE_NONE ? NULL : graph_producer(g, w);
+    double a, b;
+    if (number_all_over(g, w, &a)) {
+        *ret = a != 0;
+        return true;
+    }
+    if (!n || n->n_in != 2 || !number_all_over(g, n->in[0], &a) ||
+        !number_all_over(g, n->in[1], &b))
+        return false;
+    *ret = node_is(n, OP_GREATER) ? a > b : a >= b;
+    return node_is(n, OP_GREATER) || node_is(n, OP_GREATER_OR_EQUAL);
+}
+
+/* What a Where gives by a condition that is the same all over; WIRE_NONE: by another. */
 static uint32_t chosen_always(const struct graph *g, const struct node *n)
 {
-    const struct tensor *t = node_is(n, OP_WHERE) ? match_value(g, n->in[0]) : NULL;
-    const bool *is = t && t->type == DTYPE_BOOL && tensor_count(t) > 0 ? t->data : NULL;
-    for (int64_t i = 1; is && i < tensor_count(t); i++)
-        if (is[i] != is[0])
-            return WIRE_NONE;
-    return is ? n->in[is[0] ? 1 : 2] : WIRE_NONE;
+    bool is;
+    return node_is(n, OP_WHERE) && decided_all_over(g, n->in[0], &is) ? n->in[is ? 1 : 2]
+                                                                      : WIRE_NONE;
+}
+
+/* The input that a Where chooses everywhere, as its last one by nan_to_num behind a softmax;
+ * WIRE_NONE: none, or of another shape. */
+static uint32_t chosen_whole(const struct graph *g, const struct node *n)
+{
+    const uint32_t w =
+        node_is(n, OP_WHERE) && is_never(g, n->in[0], 0) ? n->in[2] : chosen_always(g, n);
+    return w != WIRE_NONE && fact_same(&g->wires[w].fact, &g->wires[n->out[0]].fact) ? w
+                                                                                     : WIRE_NONE;
 }
 
 /* The Where becomes an Expand of that to sizes that are numbers. */
@@ -282,26 +332,53 @@ static void wires_follow(uint32_t *wires, size_t n, const uint32_t *instead)
             wires[i] = instead[wires[i]];
 }
 
-rill_status graph_with_peepholes(struct graph *ret, const struct graph *g, rill_error *reterr)
+/* What stands for the output of node i; WIRE_NONE: itself. The node may be changed. */
+typedef uint32_t peephole(struct graph *g, uint32_t i);
+
+static rill_status nodes_look(peephole *look, struct graph *ret, const struct graph *g,
+                              rill_error *err)
 {
     uint32_t *instead = arena_array(g->arena, uint32_t, g->n_wires + 1);
     if (!instead)
-        return err_set(reterr, RILL_NOMEM, "out of memory while nodes are looked at");
-    TRY(graph_copied(ret, g, reterr));
+        return err_set(err, RILL_NOMEM, "out of memory while nodes are looked at");
+    TRY(graph_copied(ret, g, err));
     for (uint32_t w = 0; w < g->n_wires; w++)
         instead[w] = w;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
-        struct node *n = &ret->nodes[i];
-        wires_follow(n->in, n->n_in, instead);
-        if (!rows_merge(ret, n) && !places_merge(ret, n) && !coordinate_goes(ret, n) &&
-            !chosen_expands(ret, n) && !fronts_go(ret, i) && !type_named(ret, n) &&
-            changes_nothing(ret, n))
-            instead[n->out[0]] = n->in[0];
-        else if (chooses_last(ret, n))
-            instead[n->out[0]] = n->in[2];
+        wires_follow(ret->nodes[i].in, ret->nodes[i].n_in, instead);
+        const uint32_t w = look(ret, i);
+        if (w != WIRE_NONE)
+            instead[ret->nodes[i].out[0]] = w;
     }
     wires_follow(ret->outputs, ret->n_outputs, instead);
     for (uint32_t i = 0; i < ret->n_states; i++)
         ret->states[i].out = instead[ret->states[i].out];
-    return ret->n_nodes == g->n_nodes ? RILL_OK : graph_sort(ret, reterr);
+    return ret->n_nodes == g->n_nodes ? RILL_OK : graph_sort(ret, err);
+}
+
+static uint32_t any_peephole(struct graph *g, uint32_t i)
+{
+    struct node *n = &g->nodes[i];
+    if (!rows_merge(g, n) && !places_merge(g, n) && !coordinate_goes(g, n) &&
+        !chosen_expands(g, n) && !fronts_go(g, i) && !type_named(g, n) && changes_nothing(g, n))
+        return n->in[0];
+    return chosen_whole(g, &g->nodes[i]);
+}
+
+rill_status graph_with_peepholes(struct graph *ret, const struct graph *g, rill_error *reterr)
+{
+    return nodes_look(any_peephole, ret, g, reterr);
+}
+
+/* Outputs stay wires of their own. */
+static uint32_t choice_peephole(struct graph *g, uint32_t i)
+{
+    const struct node *n = &g->nodes[i];
+    return node_is(n, OP_WHERE) && !graph_wire_is_given(g, n->out[0]) ? chosen_whole(g, n)
+                                                                      : WIRE_NONE;
+}
+
+rill_status graph_with_choices_made(struct graph *ret, const struct graph *g, rill_error *reterr)
+{
+    return nodes_look(choice_peephole, ret, g, reterr);
 }
