@@ -55,7 +55,7 @@ int64_t lengths_even_from(const struct pulser *p, const struct dim *a, const str
         if (!is || y - x != (b ? 0 : l.rise[0]))
             break;
     }
-    return from + l.period < l.end || from == 0 ? from : 0;
+    return from + l.period <= l.end || from == 0 ? from : 0;
 }
 
 bool lengths_negative(const struct pulser *p, const struct dim *d)

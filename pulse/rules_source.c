@@ -195,9 +195,13 @@ rill_status source_range_at(struct pulser *p, const struct node *n, uint32_t clo
     int64_t ends[2];
     unsigned one;
     if (!pulser_const_ints(p, n, 0, &ends[0], 1, &one) ||
-        !pulser_const_ints(p, n, 2, &ends[1], 1, &one))
+        !pulser_const_ints(p, n, 2, &ends[1], 1, &one)) {
+        const struct dim *size = pulser_fact(p, n->out[0])->shape[0];
+        if (lengths_even_from(p, size, NULL)) /* from then on it may be a table of distances */
+            return uneven_refuse(p, n, size);
         return source_refuse(
             p, n, "whose first element or step depends on the length of the sequence or on data");
+    }
     for (unsigned k = 0; pulser_fact(p, n->out[0])->type == DTYPE_I64 && k < 2; k++)
         TRY(pulser_ints(p, n->name, &ends[k], 1, &in[1 + k]));
     TRY(rebase_find(p, n->out[0], &rebase));

@@ -231,6 +231,30 @@ static void test_even_from(void)
     oracle_close(&o);
 }
 
+/* Distances from the newest frame to the oldest one: there are none where there is no frame. */
+static void distances(struct gb *b, const void *ctx)
+{
+    uint32_t t, x = input(b, &t);
+    (void) ctx;
+    t = GB(b, "Squeeze", "", t);
+    gb_output(b, x);
+    gb_output(b,
+              GB(b, "Cast", "to=1",
+                 GB(b, "Range", "", GB(b, "Sub", "", t, gb_int(b, 1)), GB(b, "Neg", "", t),
+                    gb_int(b, -1))));
+}
+
+static void test_distances(void)
+{
+    struct oracle o = { .seed = 1 };
+    enum verdict v = oracle_open(&o, distances, NULL, NULL);
+    v = v == LAW_HOLDS ? oracle_pulse(&o, 1) : v;
+    oracle_check(v == LAW_REFUSED && strstr(o.err.text, "(Range)") &&
+                     strstr(o.err.text, "--assert \"S >= 1\" leaves shorter ones out"),
+                 "%s", o.err.text);
+    oracle_close(&o);
+}
+
 /* The first frames, changed, in front of the rest: as many as a sequence has. ctx: what changes
  * them, and what reads that. */
 struct changed {
@@ -378,6 +402,7 @@ int main(void)
     test_long_sizes();
     test_masked_by_length();
     test_even_from();
+    test_distances();
     test_first_changed();
     static const int pulses[] = { 4000, -1 }, lengths[] = { 6, AT - 1, AT, AT + 2, -1 };
     const struct oracle_trial trial = { pulses, lengths, .cuts = 1, .whole_least = 3 };
