@@ -246,6 +246,21 @@ static rill_status refuse_leading(struct pulser *p, const struct node *n)
     return pulser_refuse_shapes(p, n, why);
 }
 
+/* A size beside time that is what the others leave: a number for lengths that they divide. */
+static rill_status refuse_unknown(const struct pulser *p, const struct node *n,
+                                  const struct dim *from, const struct dim *to,
+                                  const struct ratio *r)
+{
+    struct dims *ds = p->dst->dims;
+    struct remainder rest;
+    char why[240] = "a size is not known", way[120];
+    if (remainder_of_same(p, dim_mul_int(ds, from, r->num), dim_mul_int(ds, to, r->den), &rest)) {
+        remainder_print(p, rest, way, sizeof way);
+        snprintf(why, sizeof why, "a size is not known; --assert \"%s\" makes it a number", way);
+    }
+    return pulser_refuse_shapes(p, n, why);
+}
+
 rill_status rule_reshape(struct pulser *p, const struct node *n)
 {
     struct flow f;
@@ -268,7 +283,7 @@ rill_status rule_reshape(struct pulser *p, const struct node *n)
     TRY(reshape_frames(p, n, &r, &f));
     for (int i = 0; i < to->rank; i++)
         if (i != axis && !dim_is_const(to->shape[i]))
-            return pulser_refuse_shapes(p, n, "a size is not known");
+            return refuse_unknown(p, n, from->shape[f.sf.axis], to->shape[axis], &r);
     f.sf.axis = axis;
     TRY(part_emit(p, n, axis, f.sf.pulse, &f.wire));
     TRY(pulser_bind(p, n, 0, f.wire, &f.sf));

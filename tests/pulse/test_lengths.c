@@ -231,6 +231,33 @@ static void test_even_from(void)
     oracle_close(&o);
 }
 
+/* Blocks as many as fit, of whatever frames each then has. */
+static void blocks(struct gb *b, const void *ctx)
+{
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, 2),
+                   t = GB(b, "Slice", "", GB(b, "Shape", "", x), gb_ints(b, 1), gb_ints(b, 2)),
+                   many = GB(b, "Div", "", t, gb_ints(b, 4)),
+                   sizes = GB(b, "Concat", "axis=0", gb_ints(b, 1), many, GB(b, "Div", "", t, many),
+                              gb_ints(b, 2));
+    (void) ctx;
+    gb_output(b, GB(b, "Tanh", "", GB(b, "Reshape", "", x, sizes)));
+}
+
+static void test_blocks(void)
+{
+    static const int64_t pulses[] = { 4, 8, -1 }, lengths[] = { 4, 8, 28, -1 };
+    struct oracle o = { .seed = 1 };
+    enum verdict v = oracle_open(&o, blocks, NULL, NULL);
+    v = v == LAW_HOLDS ? oracle_pulse(&o, 4) : v;
+    oracle_check(v == LAW_REFUSED && strstr(o.err.text, "(Reshape)") &&
+                     strstr(o.err.text, "--assert \"S == 4*(S/4)\" makes it a number"),
+                 "%s", o.err.text);
+    oracle_close(&o);
+    oracle_check(oracle_open(&o, blocks, NULL, "S == 4*(S/4)") == LAW_HOLDS, "%s", o.err.text);
+    oracle_laws(&o, "blocks", pulses, lengths);
+    oracle_close(&o);
+}
+
 /* Distances from the newest frame to the oldest one: there are none where there is no frame. */
 static void distances(struct gb *b, const void *ctx)
 {
@@ -403,6 +430,7 @@ int main(void)
     test_masked_by_length();
     test_even_from();
     test_distances();
+    test_blocks();
     test_first_changed();
     static const int pulses[] = { 4000, -1 }, lengths[] = { 6, AT - 1, AT, AT + 2, -1 };
     const struct oracle_trial trial = { pulses, lengths, .cuts = 1, .whole_least = 3 };
