@@ -245,6 +245,26 @@ static void written_over(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Relu", "", GB(b, "ScatterND", "", x, places, put)));
 }
 
+/* Zeros in which all but the last frame are written behind the first one: `y[:, 1:] = x[:, :-1]`,
+ * whose places of frames are a column. */
+static void written_shifted(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), last = gb_ints(b, 3);
+    const uint32_t at = GB(b, "Range", "", gb_int(b, 0), frames_of(b, x), gb_int(b, 1)),
+                   column =
+                       GB(b, "Reshape", "", gb_slice(b, at, 0, 1, INT32_MAX, 1), gb_ints(b, -1, 1)),
+                   row = GB(b, "Range", "", gb_int(b, 0), gb_int(b, WIDTH), gb_int(b, 1)),
+                   put = gb_slice(b, x, 1, 0, -1, 1), sizes = GB(b, "Shape", "", put),
+                   places =
+                       GB(b, "Concat", "axis=-1",
+                          GB(b, "Unsqueeze", "", GB(b, "Expand", "", gb_int(b, 0), sizes), last),
+                          GB(b, "Unsqueeze", "", GB(b, "Expand", "", column, sizes), last),
+                          GB(b, "Unsqueeze", "", GB(b, "Expand", "", row, sizes), last));
+    x = GB(b, "ScatterND", "", GB(b, "ConstantOfShape", "", GB(b, "Shape", "", x)), places, put);
+    gb_output(b, GB(b, "Relu", "", x));
+}
+
 /* The same where an axis in front of time is turned behind it, and frames up to the last but ctx
  * are written. */
 static void written_in_front(struct gb *b, const void *ctx)
@@ -367,6 +387,7 @@ static const struct row rows[] = {
       "all of whose keys", NULL },
     { "places from minus the length on", from_the_end, (const int[]) { 0 }, NULL, NULL },
     { "places from behind the last on", from_the_end, (const int[]) { 1 }, NULL, NULL },
+    { "frames written one later into zeros", written_shifted, NULL, NULL, NULL },
     { "all frames but the first are written", written_over, (const int[]) { 1 }, NULL, NULL },
     { "all frames but three are written", written_over, (const int[]) { 3 }, NULL, NULL },
     { "all frames but two are written, turned", written_in_front, (const int[]) { -2 }, NULL,

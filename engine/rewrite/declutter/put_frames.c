@@ -27,6 +27,19 @@ static bool constant_counts(const struct tensor *v, int axis, int64_t *ret_first
     return true;
 }
 
+/* The only axis that has not one place; -1: there are others, or none. */
+static int axis_alone(const struct fact *f)
+{
+    int ret = -1;
+    for (int i = 0; i < f->rank; i++)
+        if (!dim_is(f->shape[i], 1)) {
+            if (ret >= 0)
+                return -1;
+            ret = i;
+        }
+    return ret;
+}
+
 /* The axis in front of a node that gives axes of one place, or repeats them; -1: there is none. */
 static int axis_in(const struct graph *g, const struct node *n, int axis)
 {
@@ -38,6 +51,8 @@ static int axis_in(const struct graph *g, const struct node *n, int axis)
         const int in = axis - (y->rank - x->rank);
         return in >= 0 && x->shape[in] == y->shape[axis] ? in : -1;
     }
+    if (node_is(n, OP_RESHAPE))
+        return axis_alone(y) == axis ? axis_alone(x) : -1;
     if (!node_is(n, OP_UNSQUEEZE) || !match_ints(g, n->in[1], axes, RANK_MAX, &count))
         return -1;
     for (unsigned i = 0; i < count; i++) {
