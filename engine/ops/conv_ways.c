@@ -79,6 +79,15 @@ static double flat_cost(const struct conv_rows *v)
     return (double) v->cout * (vecs * (1.2 * k + 1) + 1) + (double) (v->cin * v->g.n_in) / 4 / rows;
 }
 
+/* One row, of the only line that there is. */
+static bool one_line(const struct window3 *g)
+{
+    bool ret = true;
+    for (int i = 0; i < 2; i++)
+        ret = ret && g->in[i] == 1 && g->out[i] == 1 && g->before[i] == 0;
+    return ret;
+}
+
 /* A few places of many groups: in each a chain of taps waits for itself. Cycles of 16 groups on a
  * machine with AVX2, in lanes along places and along groups, whose windows are turned by squares.
  */
@@ -88,8 +97,8 @@ static bool groups_pay(const struct conv_rows *v)
     const size_t n = row->n, taps = row->n_taps,
                  reach = n ? (n - 1) * row->stride + (taps - 1) * (size_t) row->step + 1 : 0;
     if (v->cout != 1 || v->cin != 1 || v->group <= KERN_LANES / 2 || v->transposed || !v->inside ||
-        v->phase[0].n_lines != 1 || v->g.in[0] != 1 || v->g.in[1] != 1 || !n ||
-        n > KERN_GROUPS_PLACES || reach > KERN_GROUPS_REACH)
+        v->phase[0].n_lines != 1 || !one_line(&v->g) || !n || n > KERN_GROUPS_PLACES ||
+        reach > KERN_GROUPS_REACH)
         return false;
     const size_t squares = (reach + 15) / 16 + (n > 1);
     return 90 * squares + 8 * taps * ((n + 3) / 4) < 16 * (2 * taps + 10);

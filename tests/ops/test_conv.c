@@ -276,6 +276,9 @@ static void epilogue_refusals(struct ops_test *t)
 }
 
 static const struct shape shapes[] = {
+    /* rows that are of padding alone, in front and behind */
+    { 2, 1, 16, 1, 1, { 1, 2 }, { 1, 2 }, .after = { 1 }, .bias = true },
+    { 2, 1, 16, 1, 1, { 1, 4 }, { 1, 3 }, .before = { 2 }, .bias = true },
     { 2,
       1,
       1,
