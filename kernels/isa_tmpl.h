@@ -24,6 +24,7 @@
 #include "kernels/norm_tmpl.h"
 #include "kernels/pool_tmpl.h"
 #include "kernels/sums_tmpl.h"
+#include "kernels/winograd_tmpl.h"
 #include "kernels/seq_tmpl.h"
 #include "kernels/program_tmpl.h"
 #include "kernels/quant_tmpl.h"

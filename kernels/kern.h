@@ -306,6 +306,20 @@ struct kern {
     void (*conv_lines_f32)(float *restrict to, size_t span, const float *restrict x,
                            const struct kern_conv_lines *lines, ptrdiff_t at, size_t n_in);
 
+    /* Winograd's F(4, 3) (docs/kernels.md). Six components of each tile of six places: tile i < n
+     * of a row has place k at x[(row * 4 + k) * n + i], component k goes to y[k * step + row * n +
+     * i]. Up to 15 floats behind a component are written, and as many behind x are read. */
+    void (*winograd_in_f32)(float *restrict y, size_t step, const float *restrict x, size_t rows,
+                            size_t n);
+    /* The same where place k of tile i is x[4 * i + k]. n: a multiple of 16; x is read up to
+     * x[4 * n + 3]. */
+    void (*winograd_in_places_f32)(float *restrict y, size_t step, const float *restrict x,
+                                   size_t n);
+    /* Four outputs of each tile of six products: tile i < n of a row has product k at
+     * m[k * step + row * n + i], output k goes to y[(row * 4 + k) * n + i]. */
+    void (*winograd_out_f32)(float *restrict y, const float *restrict m, size_t step, size_t rows,
+                             size_t n);
+
     /* Complex transform in place of split parts: x[k] = sum_i x[i] e^(-2 pi i k / n). Swapping re
      * and im gives the inverse times n. work: kern_fft_work_floats. See kernels/fft.h. */
     void (*fft_f32)(const struct kern_fft *f, float *restrict re, float *restrict im,
@@ -410,6 +424,7 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
 #define KERN_GROUP_narrow(K) K(gemm_rows_narrow) K(gemm_each_narrow)
 #define KERN_GROUP_pool(K) K(pool_max_f32) K(pool_mean_f32) K(pool_squares_f32)
 #define KERN_GROUP_fft(K) K(fft_f32) K(rfft_f32) K(irfft_f32)
+#define KERN_GROUP_winograd(K) K(winograd_in_f32) K(winograd_in_places_f32) K(winograd_out_f32)
 #define KERN_GROUP_bytes(K)                                                                        \
     K(quantize_away_f32)                                                                           \
     K(places_sum)                                                                                  \
@@ -426,7 +441,8 @@ enum kern_uses {
     KERN_USES_NARROW = 1 << 2,
     KERN_USES_POOL = 1 << 3,
     KERN_USES_FFT = 1 << 4,
-    KERN_USES_BYTES = 1 << 5
+    KERN_USES_BYTES = 1 << 5,
+    KERN_USES_WINOGRAD = 1 << 6
 };
 /* Every group but q8, which sets of their own have, too, and which goes with bytes: X(name, the
  * enum kern_uses it is for; 0: any). */
@@ -437,10 +453,11 @@ enum kern_uses {
     X(narrow, KERN_USES_NARROW)                                                                    \
     X(pool, KERN_USES_POOL)                                                                        \
     X(fft, KERN_USES_FFT)                                                                          \
-    X(bytes, KERN_USES_BYTES)
+    X(bytes, KERN_USES_BYTES)                                                                      \
+    X(winograd, KERN_USES_WINOGRAD)
 #define KERN_EACH(K)                                                                               \
     KERN_GROUP_most(K) KERN_GROUP_small(K) KERN_GROUP_seq(K) KERN_GROUP_narrow(K)                  \
-        KERN_GROUP_pool(K) KERN_GROUP_fft(K) KERN_GROUP_bytes(K)
+        KERN_GROUP_pool(K) KERN_GROUP_fft(K) KERN_GROUP_bytes(K) KERN_GROUP_winograd(K)
 #define KERN_EACH_Q8(K) KERN_GROUP_q8(K)
 
 enum kern_cpu {

@@ -200,20 +200,11 @@ static const struct {
     const char *name;
     void (*run)(struct check *);
 } tests[] = {
-    { "gemm", check_gemm },
-    { "map", check_map },
-    { "accuracy", check_accuracy },
-    { "fft", check_fft },
-    { "move", check_strided_copy },
-    { "program", check_program },
-    { "conv", check_conv },
-    { "pool", check_pool },
-    { "cell", check_cell },
-    { "norm", check_norm },
-    { "q8", check_q8 },
-    { "quant", check_quant },
-    { "bytes", check_bytes_sums },
-    { "narrow", check_narrow },
+    { "gemm", check_gemm },   { "map", check_map },           { "accuracy", check_accuracy },
+    { "fft", check_fft },     { "move", check_strided_copy }, { "program", check_program },
+    { "conv", check_conv },   { "winograd", check_winograd }, { "pool", check_pool },
+    { "cell", check_cell },   { "norm", check_norm },         { "q8", check_q8 },
+    { "quant", check_quant }, { "bytes", check_bytes_sums },  { "narrow", check_narrow },
 };
 
 static const struct {

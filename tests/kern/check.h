@@ -67,4 +67,5 @@ void check_q8(struct check *t);
 void check_narrow(struct check *t);
 void check_quant(struct check *t);
 void check_bytes_sums(struct check *t);
+void check_winograd(struct check *t);
 #endif
