@@ -15,7 +15,7 @@ struct pack {
 };
 
 /* Whose layout it is: the first word of a key. */
-enum pack_layout { PACK_MATRICES, PACK_NARROW, PACK_ROWS };
+enum pack_layout { PACK_MATRICES, PACK_NARROW, PACK_ROWS, PACK_WINOGRAD };
 
 /* What a block is made of, and all that its layout hangs on beside its size. */
 struct pack_key {

@@ -9,6 +9,8 @@ struct conv_attr {
     struct window_attr w;
     int64_t group;
     struct attr_ints epilogue;
+    int64_t
+        winograd; /* of a Conv, set by a pass: the axis of its tiles (conv_winograd.h); 0: none */
 };
 
 /* The rows of ops whose attributes begin with it, but the epilogue's: those that come before one's

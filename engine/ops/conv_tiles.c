@@ -110,21 +110,17 @@ static void lines_copy(const struct conv_tiles *v, const struct kern *k, const s
     }
 }
 
-/* Terms so many at a time that four panels of weights stay in half the second cache. */
-static void sums_make(const struct conv_tiles *v, const struct kern *k, float *rows, const float *x,
-                      const size_t *row, size_t m, const float *w, const float *bias)
+void conv_tiles_sums(const struct kern *k, float *y, const float *x, const size_t *row,
+                     const size_t *at, const struct kern_block *of, size_t m)
 {
-    size_t most = k->l2_bytes / 2 / sizeof *w / (4 * KERN_LANES);
+    size_t most = k->l2_bytes / 2 / sizeof *y / (4 * KERN_LANES);
     most = most < KERN_LANES ? KERN_LANES : most;
-    struct kern_block b = { .step_panel = KERN_LANES * v->terms,
-                            .step_k = KERN_LANES,
-                            .bias = bias,
-                            .n = (size_t) v->cout };
-    for (size_t i = 0; i < v->terms; i += b.k) {
-        b.w = w + i * KERN_LANES;
-        b.k = v->terms - i < most ? v->terms - i : most;
+    struct kern_block b = *of;
+    for (size_t i = 0; i < of->k; i += b.k) {
+        b.w = of->w + i * KERN_LANES;
+        b.k = of->k - i < most ? of->k - i : most;
         b.more = i > 0;
-        k->gemm_at_f32(rows, b.n, x, row, v->at + i, &b, m);
+        k->gemm_at_f32(y, b.n, x, row, at + i, &b, m);
     }
 }
 
@@ -145,6 +141,12 @@ void conv_tiles_run(const struct conv_tiles *v, const struct kern *k, float *y, 
                     const float *w, const float *bias, float *room)
 {
     const struct window3 *g = &v->g;
+    const struct kern_block product = { .w = w,
+                                        .step_panel = KERN_LANES * v->terms,
+                                        .step_k = KERN_LANES,
+                                        .bias = bias,
+                                        .n = (size_t) v->cout,
+                                        .k = v->terms };
     float *rows = room + v->copied_floats;
     struct block b = { .rows = v->rows };
     for (b.o[0] = 0; b.o[0] < g->out[1]; b.o[0] += b.rows)
@@ -157,8 +159,8 @@ void conv_tiles_run(const struct conv_tiles *v, const struct kern *k, float *y, 
             if (v->span)
                 lines_copy(v, k, &b, x, room);
             for (int64_t r = 0; r < b.rows; r += step)
-                sums_make(v, k, rows + r * b.columns * v->cout, from, v->row + r * v->columns,
-                          (size_t) (step * b.columns), w, bias);
+                conv_tiles_sums(k, rows + r * b.columns * v->cout, from, v->row + r * v->columns,
+                                v->at, &product, (size_t) (step * b.columns));
             channels_turn(v, k, &b, y, rows);
         }
 }

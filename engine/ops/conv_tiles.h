@@ -25,4 +25,8 @@ struct conv_tiles *conv_tiles_new(struct arena *a, const struct window3 *g, int6
 /* One group of an image; w: packed by kern_pack_f32; room: scratch_floats. */
 void conv_tiles_run(const struct conv_tiles *v, const struct kern *k, float *y, const float *x,
                     const float *w, const float *bias, float *room);
+/* gemm_at_f32 of any number of terms: so many at a time that four panels of weights stay in half
+ * the second cache. Whole sums: `more` is not read. */
+void conv_tiles_sums(const struct kern *k, float *y, const float *x, const size_t *row,
+                     const size_t *at, const struct kern_block *of, size_t m);
 #endif

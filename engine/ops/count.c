@@ -39,9 +39,18 @@ uint64_t sizes_product(const struct tensor *t, int first)
 
 /* ---- one node ---- */
 
+/* Of Winograd's products: six for each tile of up to four outputs. */
+static uint64_t winograd_count(const struct node_sizes *s, unsigned weights, int axis)
+{
+    const uint64_t tiles = ((uint64_t) s->out.dim[axis] + 3) / 4,
+                   all = count_times(sizes_product(&s->out, 0), sizes_product(&s->in[weights], 1));
+    return tiles ? all / (uint64_t) s->out.dim[axis] / 3 * tiles * 6 : 0;
+}
+
 static uint64_t conv_count(const struct node *n, const struct node_sizes *s, unsigned weights)
 {
-    (void) n;
+    if (node_is(n, OP_CONV) && conv_attr_of(n)->winograd)
+        return winograd_count(s, weights, (int) conv_attr_of(n)->winograd);
     return count_times(sizes_product(&s->out, 0), sizes_product(&s->in[weights], 1));
 }
 

@@ -32,6 +32,7 @@ static const struct pass declutter_passes[] = {
     { "slide", true, graph_with_windows_slid },
     { "hoist", true, graph_with_scans_hoisted },
     { "byte-cells", false, graph_with_byte_cells },
+    { "winograd", false, graph_with_winograd },
 };
 
 rill_status graph_declutter(struct graph *ret, const struct graph *g, struct pass_log *log,

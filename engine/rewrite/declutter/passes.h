@@ -124,4 +124,8 @@ rill_status graph_with_integer_products(struct graph *ret, const struct graph *g
  * row keep them so, whichever way they were dequantised: sums over inputs and over states are whole
  * numbers, too (kernels/cell.h). Changes how results round. */
 rill_status graph_with_byte_cells(struct graph *ret, const struct graph *g, rill_error *reterr);
+
+/* Convolutions of many known weights, three places along an axis of known size, are made by
+ * Winograd's products along it: attribute `winograd`. Changes how results round. */
+rill_status graph_with_winograd(struct graph *ret, const struct graph *g, rill_error *reterr);
 #endif

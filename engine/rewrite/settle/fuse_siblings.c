@@ -38,7 +38,7 @@ static bool conv_alike(const struct graph *g, const struct node *a, const struct
     bool alike = a->in[CONV_X] == b->in[CONV_X] && has_bias(a) == has_bias(b) &&
         x->auto_pad == y->auto_pad && ints_same(x->dilations, y->dilations) &&
         ints_same(x->kernel, y->kernel) && ints_same(x->pads, y->pads) &&
-        ints_same(x->strides, y->strides);
+        ints_same(x->strides, y->strides) && conv_attr_of(a)->winograd == conv_attr_of(b)->winograd;
     const struct tensor *v = node_value(g, a, CONV_W), *w = node_value(g, b, CONV_W);
     return alike && v->rank == w->rank &&
         !memcmp(v->dim + 1, w->dim + 1, (size_t) (v->rank - 1) * sizeof *v->dim);
