@@ -205,8 +205,7 @@ static bool heads_wanted(const struct pulser *p, const struct node *n, const str
     return q->is && !p->outer && !q->inputs && !node_has_kept(p, n) &&
         (q->mode == PULSE_PAD_CONSTANT || q->mode == PULSE_PAD_VALUES) && q->before > 0 &&
         q->before <= PADDED_GIVEN_MAX && cut >= 0 && cut < q->before * z->stride &&
-        p->sf[n->in[0]].delay > q->inner.sf.delay - q->before &&
-        padded_heads_there(p, q);
+        p->sf[n->in[0]].delay > q->inner.sf.delay - q->before && padded_heads_there(p, q);
 }
 
 /* The last `past` frames of those that q puts in front, and zeros before them. */
