@@ -32,6 +32,7 @@ struct scores {
     int64_t keys, left, right;   /* a pulse of keys, and what is seen around it */
     int64_t first;               /* keys of the sequence that are seen beside those */
     int64_t heads;               /* first queries that are in no run */
+    int64_t came;                /* how late keys come, the latest; NO_DELAY: none are read */
     struct rates rates;
     bool any; /* `like` is set */
     struct stream_fact like;
@@ -179,14 +180,16 @@ static rill_status queries_find(struct pulser *p, const struct node *n, struct o
 }
 
 /* Streams that come in, as the scores wait for them: all but the first queries. */
-static void operand_waits(const struct operand *o, const struct scores *s, struct wait *w)
+static void operand_waits(const struct operand *o, struct scores *s, struct wait *w)
 {
     if (o->part == PART_QUERIES) {
         w->queries = larger(w->queries, queries_late(o, s->heads));
         w->kept |= padded_heads_delay(&o->given, 0) > 0;
     }
-    if (o->part == PART_SCORES)
+    if (o->part == PART_SCORES) {
         w->scores = larger(w->scores, o->flow.sf.delay);
+        s->came = larger(s->came, o->flow.sf.key_came);
+    }
     if (o->part == PART_KEYS)
         w->keys = larger(w->keys, o->keys.delay);
     if (o->part == PART_KEYS && o->keys.queries > NO_DELAY) {
@@ -216,6 +219,7 @@ static rill_status operands_wait(struct pulser *p, const struct node *n, const s
         if (o[i].part == PART_KEYS) {
             TRY(keys_resolve(p, n, &o[i].keys, keys_in_time(of, s, w)));
             operand_waits(&o[i], s, w);
+            s->came = larger(s->came, o[i].keys.delay);
         }
     return RILL_OK;
 }
@@ -226,6 +230,7 @@ static rill_status scores_time(struct pulser *p, const struct node *n, struct se
                                struct operand *o, const struct dim *keys, struct scores *s)
 {
     struct wait w = { .queries = NO_DELAY, .keys = NO_KEYS, .scores = NO_DELAY };
+    s->came = NO_DELAY;
     TRY(scores_like(p, n, o, s));
     TRY(pulser_want_multiple(p, n, &s->like, s->chunk, "the chunks of its mask"));
     s->pulse = s->like.pulse;
@@ -326,22 +331,32 @@ static rill_status valid_emit(struct pulser *p, const struct node *n, const stru
     return first_valid_join(p, n, &keys, &window, ret);
 }
 
-/* In a branch, which stands still while the other one runs: the answers of its own runs are kept
- * beside its keys, and before the first of them there are no keys. */
+/* How late keys come before they wait for the queries, run by run. */
+static int64_t keys_came(const struct stream_fact *s)
+{
+    const int64_t wanted = key_delay(s) - right_of(s);
+    return s->key_came < 0 ? wanted : smaller(s->key_came, wanted);
+}
+
+/* In a branch, which stands still while the other one runs: the answers of its own runs wait and
+ * are kept as its keys are, and before the first of them there are no keys. */
 static rill_status valid_kept(struct pulser *p, const struct node *n, const struct stream_fact *s,
                               const struct dim *length, uint32_t *ret)
 {
     struct clock_attr *at = arena_new(p->arena, struct clock_attr);
-    struct flow f = { .sf = { .pulse = s->key_pulse } };
     const struct first_window window = bound_window(s);
-    const struct stream_fact keys = keys_come(s, length);
+    struct stream_fact keys = keys_come(s, length);
+    const int64_t waits = keys.delay - keys_came(s);
+    struct flow f = { .sf = { .pulse = s->key_pulse } };
     uint32_t clock;
     if (!at)
         return pulser_no_memory(p);
+    keys.delay -= waits;
     *at = (struct clock_attr) { .pulse = keys.pulse, .delay = keys.delay + s->first_keys };
     TRY(pulser_length_place(p, dim_add_int(p->dst->dims, length, -s->first_keys), &at->length));
     TRY(pulser_clock(p, &clock));
     TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, &f.wire, 1));
+    TRY(flow_delay(p, n->name, &f, waits));
     TRY(flow_history(p, n->name, &f, s->left + right_of(s) + first_slack(s->first_keys), NULL));
     *ret = f.wire;
     return first_valid_join(p, n, &keys, &window, ret);
@@ -464,6 +479,7 @@ static struct stream_fact scores_fact(const struct scores *s, int query, int key
     sf.keys = columns_of(s);
     sf.first_keys = s->first;
     sf.key_pulse = s->keys;
+    sf.key_came = s->came;
     sf.left = s->left;
     sf.chunk = s->chunk;
     sf.heads = s->heads;
@@ -661,7 +677,7 @@ static rill_status places_flow(struct pulser *p, const struct node *n, unsigned 
 {
     int axes[2];
     uint32_t w = n->in[i];
-    struct scores s = { .any = true };
+    struct scores s = { .any = true, .came = NO_DELAY };
     time_axes(p, w, axes);
     int query = axes[0] == key ? axes[1] : axes[0];
     const struct band b = band_of(p, w, what, query, key);

@@ -42,10 +42,12 @@ struct stream_fact {
                            one time axis */
     int64_t first_keys; /* columns in front of those: of the first keys of the sequence */
     int64_t key_pulse;  /* of the keys, frames per run */
-    int64_t chunk;      /* queries that see the same keys */
-    int64_t heads;      /* so many first queries are in no run; the delay may be as much below 0 */
-    bool masked;        /* keys outside the sequence are hidden */
-    bool weights;       /* they went through the softmax: what is hidden is 0 */
+    int64_t
+        key_came;  /* how late they come before they wait for the queries; below 0: they do not */
+    int64_t chunk; /* queries that see the same keys */
+    int64_t heads; /* so many first queries are in no run; the delay may be as much below 0 */
+    bool masked;   /* keys outside the sequence are hidden */
+    bool weights;  /* they went through the softmax: what is hidden is 0 */
 };
 
 /* What stands in the pulsed graph for a wire of the decluttered graph; WIRE_NONE where nothing

@@ -231,6 +231,31 @@ static void test_even_from(void)
     oracle_close(&o);
 }
 
+/* Chosen by whether a whole number, repeated, is greater than ctx. */
+static void chosen_all_over(struct gb *b, const void *ctx)
+{
+    uint32_t t, x = input(b, &t);
+    const uint32_t all =
+        GB(b, "Expand", "", gb_int(b, ((int64_t) 1 << 53) + 1), GB(b, "Shape", "", x));
+    gb_output(b,
+              GB(b, "Where", "", GB(b, "Greater", "", all, gb_int(b, *(const int64_t *) ctx)), x,
+                 GB(b, "Neg", "", x)));
+}
+
+/* A condition is known where doubles tell its numbers apart. */
+static void test_chosen_all_over(void)
+{
+    const int64_t than = (int64_t) 1 << 53;
+    struct oracle o = { .seed = 1 };
+    bool where = false;
+    oracle_check(oracle_open(&o, chosen_all_over, &than, NULL) == LAW_HOLDS, "%s", o.err.text);
+    const struct graph *g = &o.model->decluttered.g;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        where |= g->nodes[i].op->id == OP_WHERE;
+    oracle_check(where, "2^53 + 1 > 2^53 is decided by doubles");
+    oracle_close(&o);
+}
+
 /* Blocks as many as fit, of whatever frames each then has. */
 static void blocks(struct gb *b, const void *ctx)
 {
@@ -431,6 +456,7 @@ int main(void)
     test_even_from();
     test_distances();
     test_blocks();
+    test_chosen_all_over();
     test_first_changed();
     static const int pulses[] = { 4000, -1 }, lengths[] = { 6, AT - 1, AT, AT + 2, -1 };
     const struct oracle_trial trial = { pulses, lengths, .cuts = 1, .whole_least = 3 };

@@ -195,6 +195,7 @@ static bool fronts_go(struct graph *g, uint32_t i)
 }
 
 #define STEPS_MAX 8
+#define EXACT 0x1p53 /* below which a double has every whole number */
 
 /* Between 0 and 1, or not a number; through what replaces some elements by a number. */
 static bool is_bounded(const struct graph *g, uint32_t w, int steps)
@@ -252,6 +253,8 @@ static bool number_all_over(const struct graph *g, uint32_t w, double *ret)
     if (!v || v->type == DTYPE_DIM || tensor_count(v) < 1)
         return false;
     *ret = tensor_get_f64(v, v->data, 0);
+    if (!dtype_is_float(v->type) && fabs(*ret) >= EXACT)
+        return false;
     for (int64_t i = 1; i < tensor_count(v); i++)
         if (tensor_get_f64(v, v->data, i) != *ret)
             return false;
