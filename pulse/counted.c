@@ -23,6 +23,20 @@ static bool is_source(const struct pulser *p, const struct node *n)
     return node_is(n, OP_RANGE) || (node_is(n, OP_SLICE) && !pulser_stream(p, n->in[0]));
 }
 
+/* Reshape and Expand, where each frame stays one. */
+static bool resizes_each(const struct pulser *p, const struct node *n)
+{
+    const struct stream_fact *x = pulser_stream(p, n->in[0]), *y = pulser_stream(p, n->out[0]);
+    return (node_is(n, OP_RESHAPE) || node_is(n, OP_EXPAND)) && x && y && x->pulse == y->pulse &&
+        x->length == y->length;
+}
+
+/* Inputs of which there are frames, and others; sizes are not looked at. */
+static unsigned inputs_of(const struct node *n)
+{
+    return node_is(n, OP_RESHAPE) || node_is(n, OP_EXPAND) ? 1 : n->n_in;
+}
+
 static bool does_each_frame(const struct pulser *p, const struct node *n)
 {
     const struct axis_row *r = p->row_of(n->op);
@@ -33,6 +47,8 @@ static bool does_each_frame(const struct pulser *p, const struct node *n)
         return axis_normalise(axis_of(n), pulser_fact(p, n->out[0])->rank) != s->axis;
     if (node_is(n, OP_GATHER))
         return !pulser_stream(p, n->in[0]);
+    if (resizes_each(p, n))
+        return true;
     return !n->op->checked && ((n->op->flags & OP_POINTWISE) || (r->map && !r->rule));
 }
 
@@ -44,9 +60,9 @@ static bool is_counted(const struct pulser *p, uint32_t w, unsigned *looks)
         return false;
     if (is_source(p, n))
         return true;
-    if (!does_each_frame(p, n) || pulser_knows_length(p, n))
+    if (!does_each_frame(p, n) || (!resizes_each(p, n) && pulser_knows_length(p, n)))
         return false;
-    for (unsigned i = 0; i < n->n_in; i++) {
+    for (unsigned i = 0; i < inputs_of(n); i++) {
         if (n->in[i] == WIRE_NONE)
             continue;
         if (pulser_stream(p, n->in[i]) ? !is_counted(p, n->in[i], looks)
@@ -82,6 +98,18 @@ static rill_status rows_checked(struct pulser *p, const struct node *n, unsigned
     return RILL_OK;
 }
 
+/* The sizes of what n makes, with so many frames. */
+static rill_status sizes_emit(struct pulser *p, const struct node *n,
+                              const struct counted_frames *of, uint32_t *ret)
+{
+    const struct fact *f = pulser_fact(p, n->out[0]);
+    const struct stream_fact *s = pulser_stream(p, n->out[0]);
+    int64_t shape[RANK_MAX];
+    for (int i = 0; i < f->rank; i++)
+        shape[i] = i != s->axis ? dim_value(f->shape[i]) : of->first ? of->first : s->pulse;
+    return pulser_ints(p, n->name, shape, (unsigned) f->rank, ret);
+}
+
 /* n on those frames of its inputs; WIRE_NONE: it cannot be. */
 static rill_status node_emit(struct pulser *p, const struct node *n,
                              const struct counted_frames *of, uint32_t *ret)
@@ -90,7 +118,7 @@ static rill_status node_emit(struct pulser *p, const struct node *n,
     if (!in)
         return pulser_no_memory(p);
     *ret = WIRE_NONE;
-    for (unsigned i = 0; i < n->n_in; i++) {
+    for (unsigned i = 0; i < inputs_of(n); i++) {
         in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
         if (n->in[i] == WIRE_NONE || !pulser_stream(p, n->in[i]))
             continue;
@@ -100,7 +128,10 @@ static rill_status node_emit(struct pulser *p, const struct node *n,
         if (in[i] == WIRE_NONE)
             return RILL_OK;
     }
-    return pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, ret, 1);
+    if (!resizes_each(p, n))
+        return pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, ret, 1);
+    TRY(sizes_emit(p, n, of, &in[1]));
+    return pulser_emit_op(p, n->op->id, n->name, NULL, 0, in, 2, ret);
 }
 
 static rill_status source_emit(struct pulser *p, const struct node *n,

@@ -45,7 +45,7 @@ int64_t keys_late(const struct pulser *p, uint32_t w, int64_t *ret_queries)
 /* In a branch keys are those of its own runs. */
 rill_status keys_counted(struct pulser *p, const struct node *n, const struct stream_fact *queries,
                          const struct rates *r, const struct dim *length, const struct band *b,
-                         int64_t *ret)
+                         int64_t heads, int64_t *ret)
 {
     const int64_t ahead = larger(band_ahead(b), band_reach(b).right);
     struct flow f = { .sf = *queries };
@@ -53,7 +53,7 @@ rill_status keys_counted(struct pulser *p, const struct node *n, const struct st
     f.sf.pulse = rates_keys(r, queries->pulse);
     flow_scale(&f.sf, r->queries, r->keys);
     f.sf.length = length;
-    f.sf.delay = p->outer ? 0 : smaller(-ahead, 0);
+    f.sf.delay = p->outer ? 0 : smaller(-ahead, 0) - heads;
     TRY(flow_resolve(p, n, &f));
     *ret = f.sf.delay;
     return RILL_OK;

@@ -28,10 +28,10 @@ int64_t keys_late(const struct pulser *p, uint32_t w, int64_t *ret_queries);
 /* By how many frames keys are late of which there are `length`, and which are no stream (a mask is
  * summed, or only queries make the scores), so that it is known which of them lie in the sequence:
  * those in front of the frames that come in are there before. No earlier than queries that see b
- * need the furthest. */
+ * need the furthest, behind so many first ones that are in no run. */
 rill_status keys_counted(struct pulser *p, const struct node *n, const struct stream_fact *queries,
                          const struct rates *r, const struct dim *length, const struct band *b,
-                         int64_t *ret);
+                         int64_t heads, int64_t *ret);
 
 /* How many keys scores w of a shift have. Behind the end of a table their number grows no more, but
  * the stream goes on: before that they are as many as the queries. NULL: not known. */

@@ -237,7 +237,8 @@ static rill_status scores_time(struct pulser *p, const struct node *n, struct se
     s->keys = rates_keys(&s->rates, s->pulse);
     TRY(operands_wait(p, n, of, o, s, &w));
     if (w.keys == NO_KEYS && w.scores == NO_DELAY && keys)
-        TRY(keys_counted(p, n, &s->like, &s->rates, keys, &of->band, &w.keys));
+        TRY(keys_counted(p, n, &s->like, &s->rates, keys, &of->band, n->n_out ? s->heads : 0,
+                         &w.keys));
     else if (w.keys == NO_KEYS && w.scores == NO_DELAY)
         w.keys = w.queries;
     delay_set(of, &w, s);
@@ -707,7 +708,7 @@ static rill_status places_flow(struct pulser *p, const struct node *n, unsigned 
     s.keys = rates_keys(&s.rates, s.pulse);
     struct wait wait = { f.sf.delay, f.sf.delay, NO_DELAY, false };
     int64_t heads;
-    TRY(keys_counted(p, n, &f.sf, &s.rates, pulser_fact(p, w)->shape[key], &b, &wait.keys));
+    TRY(keys_counted(p, n, &f.sf, &s.rates, pulser_fact(p, w)->shape[key], &b, 0, &wait.keys));
     if (n->n_in == 2) {
         wait.keys = larger(wait.keys, keys_late(p, n->in[1 - i], &heads));
         wait.queries = larger(wait.queries, rates_pass(&s.rates, heads));

@@ -28,6 +28,8 @@ struct net {
     } of;                    /* ASKED: weights of queries that
                                see nothing are 0 */
     bool heads, norm, hides; /* hides: the frames decide which keys others see */
+    int64_t asking, marked;  /* layers of which the frames decide what they see themselves; of which
+                                the first frame is turned, by its number */
     int64_t look;            /* frames that a convolution in front of all sees ahead */
 };
 
@@ -119,20 +121,21 @@ static uint32_t split(struct gb *b, const struct net *t, uint32_t x)
         : x;
 }
 
-/* Each query sees its own frame, and others where their first number is large enough. */
-static uint32_t mask_of_frames(struct gb *b, const struct net *t, uint32_t y)
+/* Each query sees its own frame, and others where their first number, or its own, is large enough.
+ */
+static uint32_t mask_of_frames(struct gb *b, const struct net *t, uint32_t y, bool asks)
 {
-    const uint32_t k = GB(b, "Greater", "", gb_slice(b, y, 2, 0, 1, 1), gb_scalar(b, -.1f)),
-                   keys = t->heads
-        ? GB(b, "Unsqueeze", "", gb_transpose(b, k, "0,2,1"), gb_ints(b, 1))
-        : gb_transpose(b, k, "0,2,1"),
-                   own = GB(b, "Equal", "", counted(b, y, 1), counted(b, y, 0));
-    return GB(b, "And", "", mask(b, t, y), GB(b, "Or", "", keys, own));
+    uint32_t k = GB(b, "Greater", "", gb_slice(b, y, 2, 0, 1, 1), gb_scalar(b, -.1f));
+    const uint32_t own = GB(b, "Equal", "", counted(b, y, 1), counted(b, y, 0));
+    k = asks ? k : gb_transpose(b, k, "0,2,1");
+    k = t->heads ? GB(b, "Unsqueeze", "", k, gb_ints(b, 1)) : k;
+    return GB(b, "And", "", mask(b, t, y), GB(b, "Or", "", k, own));
 }
 
-static uint32_t weights_of(struct gb *b, const struct net *t, uint32_t y, uint32_t s)
+static uint32_t weights_of(struct gb *b, const struct net *t, uint32_t y, uint32_t s, bool asks)
 {
-    const uint32_t m = t->hides ? mask_of_frames(b, t, y) : mask(b, t, y), last = gb_ints(b, -1);
+    const uint32_t m = t->hides || asks ? mask_of_frames(b, t, y, asks) : mask(b, t, y),
+                   last = gb_ints(b, -1);
     if (t->of == SIGMOID)
         return GB(b, "Mul", "", GB(b, "Sigmoid", "", s), GB(b, "Cast", "to=1", m));
     if (t->of == BIASED)
@@ -154,8 +157,17 @@ static uint32_t weights_of(struct gb *b, const struct net *t, uint32_t y, uint32
     return GB(b, "Div", "", s, GB(b, "ReduceSum", "keepdims=1", s, last));
 }
 
-static uint32_t layer(struct gb *b, const struct net *t, uint32_t y)
+/* The frames, the first turned to its negative. */
+static uint32_t first_marked(struct gb *b, uint32_t y)
 {
+    const uint32_t is = GB(b, "Less", "", counted(b, y, 1), gb_int(b, 1));
+    return GB(b, "Where", "", GB(b, "Reshape", "", is, gb_ints(b, 1, -1, 1)), GB(b, "Neg", "", y),
+              y);
+}
+
+static uint32_t layer(struct gb *b, const struct net *t, uint32_t y, int64_t at)
+{
+    y = at < t->marked ? first_marked(b, y) : y;
     const uint32_t x =
         t->norm ? GB(b, "LayerNormalization", "axis=-1", y, gb_full(b, 1, 1, WIDTH)) : y;
     uint32_t q = product(b, x), k = product(b, x), v = split(b, t, product(b, x));
@@ -165,7 +177,7 @@ static uint32_t layer(struct gb *b, const struct net *t, uint32_t y)
     }
     const uint32_t s = GB(b, "MatMul", "", split(b, t, q),
                           gb_transpose(b, split(b, t, k), t->heads ? "0,1,3,2" : "0,2,1"));
-    v = GB(b, "MatMul", "", weights_of(b, t, y, s), v);
+    v = GB(b, "MatMul", "", weights_of(b, t, y, s, at < t->asking), v);
     if (t->heads)
         v = GB(b, "Reshape", "", gb_transpose(b, v, "0,2,1,3"), gb_ints(b, 1, -1, WIDTH));
     y = GB(b, "Add", "", y, v);
@@ -194,7 +206,7 @@ static void recipe(struct gb *b, const void *ctx)
     }
     y = padded(b, t, y);
     for (int64_t l = 0; l < t->layers; l++)
-        y = layer(b, t, y);
+        y = layer(b, t, y, l);
     gb_output(b, t->cut ? gb_slice(b, y, 1, t->cut, INT64_MAX, 1) : y);
 }
 
@@ -262,6 +274,22 @@ static void test_asked(void)
                  1 + k % 3, k % 2);
 }
 
+static void test_asking(void)
+{
+    for (int64_t k = 0; k < 24; k++)
+        net_test(&(struct net) { .layers = 1 + k % 3,
+                                 .front = 1 + k % 4,
+                                 .left = 1 + k % 3,
+                                 .right = k / 5 % 2,
+                                 .pad = k % 5 < 3 ? TOKENS : k % 5 - 2,
+                                 .of = k % 4 == 3 ? SIGMOID : SOFTMAX,
+                                 .asking = k % 4 ? k % 4 : 0,
+                                 .marked = k % 3 ? 0 : 1 + k % 2,
+                                 .heads = k / 3 % 2,
+                                 .cut = k % 5 },
+                 1 + k % 3, k % 2);
+}
+
 static void test_chunks(void)
 {
     for (int64_t k = 0; k < 24; k++)
@@ -289,7 +317,7 @@ static void delayed(struct gb *b, const void *ctx)
                    s = GB(b, "MatMul", "",
                           GB(b, "Mul", "", y, GB(b, "Mul", "", at, gb_scalar(b, .1f))),
                           gb_transpose(b, k, "0,2,1"));
-    y = GB(b, "MatMul", "", weights_of(b, t, y, s), k);
+    y = GB(b, "MatMul", "", weights_of(b, t, y, s, false), k);
     gb_output(b, gb_slice(b, GB(b, "Add", "", y, GB(b, "Tanh", "", y)), 1, t->cut, INT64_MAX, 1));
 }
 
@@ -331,7 +359,7 @@ static void longer(struct gb *b, const void *ctx)
                between(b, GB(b, "Sub", "", counted(b, q, 1), counted(b, x, 0)), 0, 2), s,
                gb_scalar(b, -INFINITY));
     s = what == NO_KEYS ? GB(b, "Softmax", "axis=-1", s)
-                        : weights_of(b, &t, what == MASK ? w : x, s);
+                        : weights_of(b, &t, what == MASK ? w : x, s, false);
     gb_output(b, GB(b, "MatMul", "", s, v));
 }
 
@@ -359,6 +387,7 @@ int main(void)
     test_delayed();
     test_layers();
     test_asked();
+    test_asking();
     test_chunks();
     return oracle_end();
 }
