@@ -5,18 +5,18 @@
 
 /* ---- expressions of the graph ---- */
 
-static const struct dim *imported(const struct positions *ps, const struct dim *d,
-                                  const struct dim *symbol)
+/* d in the scope ds, where symbol `from` is `to`; NULL: it has others. */
+static const struct dim *translated(struct dims *ds, const struct dim *d, const struct dim *from,
+                                    const struct dim *to)
 {
-    struct dims *ds = ps->dims;
     const struct dim_parts x = dim_parts(d);
     const struct dim *y = NULL;
     if (x.form == DIM_FORM_INT)
         return dim_int(ds, x.value);
     if (x.form == DIM_FORM_SYMBOL)
-        return d == symbol ? ps->time : NULL;
+        return d == from ? to : NULL;
     for (unsigned i = 0; i < x.n; i++) {
-        const struct dim *arg = imported(ps, x.arg[i], symbol);
+        const struct dim *arg = translated(ds, x.arg[i], from, to);
         if (!arg)
             return NULL;
         switch (x.form) {
@@ -41,7 +41,13 @@ static const struct dim *imported(const struct positions *ps, const struct dim *
 const struct dim *positions_dim(const struct positions *ps, const struct dim *d,
                                 const struct dim *symbol)
 {
-    return imported(ps, dim_refresh(ps->graph, d), symbol);
+    return translated(ps->dims, dim_refresh(ps->graph, d), symbol, ps->time);
+}
+
+const struct dim *positions_length(const struct positions *ps, const struct dim *d,
+                                   const struct dim *symbol)
+{
+    return translated(ps->graph, d, ps->time, symbol);
 }
 
 /* The longer ones are LENGTHS_TRIED and any number more, of which nothing may be left. */

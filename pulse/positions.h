@@ -63,6 +63,10 @@ static inline const struct dim *positions_behind(const struct positions *ps, con
 const struct dim *positions_dim(const struct positions *ps, const struct dim *d,
                                 const struct dim *symbol);
 
+/* The other way round; NULL: it has coordinates. */
+const struct dim *positions_length(const struct positions *ps, const struct dim *d,
+                                   const struct dim *symbol);
+
 /* e, of which the length of the sequence falls out: the same for every length from 1 on; NULL: it
  * does not, or may not. */
 const struct dim *positions_without_length(const struct positions *ps, const struct dim *e);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Sizes that are others at a few single lengths, far from those that anybody would try: what
  * streams obeys the law there too, and what cannot is refused. */
+#include "engine/rewrite/pass.h"
+#include "pulse/position_fold.h"
 #include "tests/pulse/oracle.h"
 
 #include <string.h>
@@ -390,6 +392,60 @@ static void test_masked_by_length(void)
     }
 }
 
+/* The same otherwise written: of numbers k of the frames and their count n in front of a plain
+ * comparison. */
+static uint32_t told(struct gb *b, int how, uint32_t k, uint32_t n)
+{
+    const uint32_t last = GB(b, "Sub", "", n, gb_int(b, 1)), floats = GB(b, "Cast", "to=1", k),
+                   length = GB(b, "Cast", "to=1", n);
+    switch (how) {
+    case 0: return GB(b, "Less", "", floats, GB(b, "Sub", "", length, gb_scalar(b, 2)));
+    case 1: return GB(b, "Equal", "", k, last);
+    case 2: return GB(b, "Greater", "", GB(b, "Sub", "", last, k), gb_int(b, 1));
+    case 3: return GB(b, "Less", "", GB(b, "Sub", "", k, n), gb_int(b, -2));
+    case 4:
+        return GB(b, "Less", "", GB(b, "Range", "", last, gb_int(b, -1), gb_int(b, -1)),
+                  gb_int(b, 3));
+    case 5: /* all whole chunks but the last, and the frames behind it */
+        return GB(b, "Equal", "", GB(b, "Div", "", k, gb_int(b, 4)),
+                  GB(b, "Div", "", last, gb_int(b, 4)));
+    case 6:
+        return GB(b, "LessOrEqual", "",
+                  GB(b, "Floor", "", GB(b, "Div", "", floats, gb_scalar(b, 3))),
+                  GB(b, "Floor", "", GB(b, "Div", "", length, gb_scalar(b, 3))));
+    case 7: return GB(b, "Not", "", GB(b, "Equal", "", GB(b, "Sub", "", n, k), gb_int(b, 3)));
+    default: /* of two rows */
+        return GB(b, "Greater", "", GB(b, "Unsqueeze", "", floats, gb_ints(b, 0)),
+                  GB(b, "Expand", "", GB(b, "Sub", "", length, gb_scalar(b, 4)), gb_ints(b, 2, 1)));
+    }
+}
+enum { N_TOLD = 9 };
+
+static void told_by_length(struct gb *b, const void *ctx)
+{
+    const uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME);
+    const uint32_t y = GB(b, "Conv", "pads=2,1 strides=2", x, gb_weights(b, 3, 2, 2, 4));
+    const uint32_t n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", y), gb_int(b, 2));
+    const uint32_t k = GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1));
+    gb_output(b, GB(b, "Where", "", told(b, *(const int *) ctx, k, n), y, gb_scalar(b, 0.5f)));
+}
+
+static void test_told_by_length(void)
+{
+    static const struct pass fold = { "positions-folded", true, graph_with_positions_folded };
+    static const int64_t pulses[] = { 2, 6, -1 },
+                         lengths[] = { 0, 1, 2, 3, 6, 7, 8, 9, 12, 15, 31, -1 };
+    for (int i = 0; i < N_TOLD; i++) {
+        struct oracle o = { .seed = 1 };
+        bool made = oracle_open(&o, told_by_length, &i, NULL) == LAW_HOLDS;
+        struct graph *g = &o.model->decluttered.g;
+        made = made && passes_run(&fold, 1, g, g, NULL, &o.err) == RILL_OK;
+        oracle_check(made, "%d: %s", i, o.err.text);
+        oracle_laws(&o, "told by the length", pulses, lengths);
+        oracle_close(&o);
+    }
+}
+
 /* The first frame in front of all of them, several times: a sequence without one has none there. */
 struct copied {
     int copies;
@@ -453,6 +509,7 @@ int main(void)
     test_two_in_front();
     test_long_sizes();
     test_masked_by_length();
+    test_told_by_length();
     test_even_from();
     test_distances();
     test_blocks();
