@@ -344,6 +344,21 @@ static rill_status table_running(struct pulser *p, const struct node *n, const s
     return pulser_emit_op(p, OP_GATHER, m->name, &along, 1, in, 2, ret);
 }
 
+/* The first row that a slice takes of a table of so many, at every length from 1 on; NULL: it is
+ * counted from an end that is not known. */
+static const struct dim *first_row(const struct pulser *p, const struct tensor *from, int64_t rows)
+{
+    const struct positions *ps = p->positions;
+    struct dims *ds = ps->dims;
+    const struct dim *first = from->type == DTYPE_DIM
+        ? positions_dim(ps, *(const struct dim *const *) from->data, p->symbol)
+        : dim_int(ds, tensor_get_i64(from, from->data, 0));
+    if (!first || (dim_is_const(first) && dim_value(first) < 0))
+        return NULL;
+    const struct dim *some = dim_subst(ds, first, ps->time, dim_add_int(ds, ps->more, 1));
+    return dim_is(dim_ge(ds, some, dim_int(ds, 0)), 0) ? dim_add_int(ds, first, rows) : first;
+}
+
 /* Rows `first` + place of a table. */
 static rill_status table_emit(struct pulser *p, const struct node *n, const struct node *m,
                               const struct places *at, uint32_t *ret)
@@ -352,14 +367,12 @@ static rill_status table_emit(struct pulser *p, const struct node *n, const stru
     const struct tensor *from = node_value(p->src, m, 1), *by = node_value(p->src, m, 4);
     const struct fact *table = pulser_fact(p, m->in[0]);
     int k = at->axis[0] >= 0 ? 0 : 1, axis = at->axis[k];
-    const struct dim *first = from->type == DTYPE_DIM
-        ? positions_dim(ps, *(const struct dim *const *) from->data, p->symbol)
-        : dim_int(ps->dims, tensor_get_i64(from, from->data, 0));
     int64_t rows = dim_is_const(table->shape[axis]) ? dim_value(table->shape[axis]) : 0, step = 1,
             v;
+    const struct dim *first = first_row(p, from, rows);
     if (by && by->type != DTYPE_DIM)
         step = tensor_get_i64(by, by->data, 0);
-    if (!first || (dim_is_const(first) && dim_value(first) < 0) || step < 1)
+    if (!first || step < 1)
         return places_refuse(p, n, m->out[0], "counts rows of a table from its end");
     const struct dim *e =
         positions_without_length(ps,

@@ -2,6 +2,7 @@
 #include "pulse/position_tables.h"
 #include "engine/ops/attrs.h"
 #include "pulse/exact.h"
+#include "pulse/position_fractions.h"
 #include "pulse/position_windows.h"
 #include "pulse/within.h"
 
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARTS_MAX 4096 /* of a quotient of floats */
 #define CASES_TRIED 64 /* of comparisons in one expression */
 
 struct walk {
@@ -21,13 +21,6 @@ struct walk {
 };
 
 typedef const struct dim *combine(struct dims *ds, const struct dim *a, const struct dim *b);
-
-/* Both operands of a comparison, turned so that it asks whether one is at least the other and so
- * much more. */
-struct compare {
-    bool is, swaps;
-    int64_t more;
-};
 
 /* ---- integers and truth values ---- */
 
@@ -71,20 +64,6 @@ static combine *const combines[OP_COUNT] = {
 };
 /* clang-format on */
 
-static const struct compare compares_of[OP_COUNT] = {
-    [OP_GREATER] = { true, false, 1 },
-    [OP_GREATER_OR_EQUAL] = { true, false, 0 },
-    [OP_LESS] = { true, true, 1 },
-    [OP_LESS_OR_EQUAL] = { true, true, 0 },
-};
-
-static const struct dim *compared(const struct walk *w, enum op_id op, const struct dim *a,
-                                  const struct dim *b)
-{
-    const struct compare *c = &compares_of[op];
-    return within_ge(w->ps, c->swaps ? b : a, dim_add_int(w->ps->dims, c->swaps ? a : b, c->more));
-}
-
 /* ---- floats that take two values ---- */
 
 static bool pair_constant(const struct position *a)
@@ -115,12 +94,6 @@ static struct position as_whole(const struct walk *w, struct position x)
 static bool has_parts(const struct position *x)
 {
     return x->parts > 1;
-}
-
-static bool compares(enum op_id op)
-{
-    return op == OP_EQUAL || op == OP_GREATER || op == OP_GREATER_OR_EQUAL || op == OP_LESS ||
-        op == OP_LESS_OR_EQUAL;
 }
 
 static double number_combine(enum op_id op, double a, double b, bool *ok)
@@ -173,7 +146,7 @@ static struct position pair_combine(struct dims *ds, enum op_id op, enum dtype t
             y.zero = v;
         ok &= v == y.one || v == y.zero;
     }
-    if (compares(op)) {
+    if (op == OP_EQUAL || position_orders(op)) {
         const struct dim *one = dim_int(ds, y.one != 0), *zero = dim_int(ds, y.zero != 0);
         return (struct position) { .e = ok
                                        ? dim_add(ds, zero, dim_mul(ds, e, dim_sub(ds, one, zero)))
@@ -282,6 +255,17 @@ static struct position triangle(const struct walk *w, const struct node *n, int 
     return y;
 }
 
+/* Ones on a diagonal of a matrix. */
+static struct position diagonal(const struct walk *w, const struct node *n)
+{
+    struct dims *ds = w->ps->dims;
+    const enum dtype type = w->g->wires[n->out[0]].fact.type;
+    const struct dim *at = dim_add_int(ds, w->ps->axis[0], eye_attr_of(n)->k),
+                     *e = dim_eq(ds, w->ps->axis[1], at);
+    return dtype_is_float(type) ? (struct position) { e, true, 1, 0, 1 }
+                                : (struct position) { .e = e };
+}
+
 static struct position range(const struct walk *w, const struct node *n)
 {
     const struct position *start = &w->ps->of[n->in[0]], *step = &w->ps->of[n->in[2]];
@@ -355,6 +339,8 @@ static struct position binary(const struct walk *w, const struct node *n, int ra
     bool is_float = dtype_is_float(w->g->wires[n->in[0]].fact.type);
     if (a.pair && b.pair)
         y = pair_combine(w->ps->dims, n->op->id, w->g->wires[n->out[0]].fact.type, &a, &b);
+    if (!y.e && is_float)
+        y = position_fractions(w->ps, n->op->id, &a, &b);
     if (y.e)
         return y;
     a = as_whole(w, a); /* of more than two numbers, as the difference of two triangles */
@@ -366,9 +352,9 @@ static struct position binary(const struct walk *w, const struct node *n, int ra
         return y;
     if (has_parts(&a) || has_parts(&b))
         return y;
-    y.e = compares_of[n->op->id].is ? compared(w, n->op->id, a.e, b.e)
-        : run                       ? run(w->ps->dims, a.e, b.e)
-                                    : NULL;
+    y.e = position_orders(n->op->id) ? positions_ordered(w->ps, n->op->id, a.e, b.e)
+        : run                        ? run(w->ps->dims, a.e, b.e)
+                                     : NULL;
     return y;
 }
 
@@ -623,9 +609,11 @@ static uint32_t squared_at(const struct walk *w, uint32_t wire)
  * and rounds what is larger to nothing lower, so the answer is that of the squares. */
 static struct position square_compared(const struct walk *w, const struct node *n, int rank)
 {
-    for (unsigned i = 0; compares_of[n->op->id].is && n->n_in == 2 && i < 2; i++) {
+    for (unsigned i = 0; position_orders(n->op->id) && n->n_in == 2 && i < 2; i++) {
         const uint32_t wire = w->ps->of[n->in[i]].e ? WIRE_NONE : squared_at(w, n->in[i]);
-        const struct position c = as_whole(w, w->ps->of[n->in[1 - i]]);
+        const struct position *constant = &w->ps->of[n->in[1 - i]];
+        const struct position c =
+            constant->pair ? position_bound(w->ps, n->op->id, constant, i == 0) : *constant;
         if (wire == WIRE_NONE || !c.e || has_parts(&c) || !dim_is_const(c.e) ||
             dim_value(c.e) >= 1 << 24 || dim_value(c.e) <= -(1 << 24))
             continue;
@@ -634,8 +622,8 @@ static struct position square_compared(const struct walk *w, const struct node *
             !dtype_is_float(w->g->wires[wire].fact.type))
             continue;
         const struct dim *square = dim_mul(w->ps->dims, x.e, x.e);
-        return (struct position) { .e =
-                                       compared(w, n->op->id, i ? c.e : square, i ? square : c.e) };
+        return (struct position) { .e = positions_ordered(w->ps, n->op->id, i ? c.e : square,
+                                                          i ? square : c.e) };
     }
     return (struct position) { 0 };
 }
@@ -660,6 +648,7 @@ static struct position node_position(const struct walk *w, const struct node *n)
     case OP_SQUEEZE:
     case OP_RESHAPE: return reshaped(w, n);
     case OP_TRANSPOSE: return transposed(w, n);
+    case OP_EYE_LIKE: return diagonal(w, n);
     case OP_TRILU: return rank >= 2 ? triangle(w, n, rank) : (struct position) { 0 };
     case OP_IDENTITY:
     case OP_EXPAND: return broadcast(w, n->in[0], rank);
@@ -689,7 +678,7 @@ static struct position node_position(const struct walk *w, const struct node *n)
     case OP_FLATTEN: return reshaped(w, n);
     case OP_NOT: return (struct position) { .e = truth_not(w->ps->dims, w->ps->of[n->in[0]].e) };
     default:
-        return n->n_in == 2 && (combines[n->op->id] || compares_of[n->op->id].is)
+        return n->n_in == 2 && (combines[n->op->id] || position_orders(n->op->id))
             ? binary(w, n, rank)
             : (struct position) { 0 };
     }

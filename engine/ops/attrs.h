@@ -165,6 +165,10 @@ struct trilu_attr {
     int64_t upper;
 };
 
+struct eye_attr {
+    int64_t k, dtype;
+};
+
 struct reverse_attr {
     int64_t batch_axis, time_axis;
 };
@@ -319,6 +323,12 @@ static inline const struct scatter_attr *scatter_attr_of(const struct node *n)
 
 /* Trilu */
 static inline const struct trilu_attr *trilu_attr_of(const struct node *n)
+{
+    return n->attr;
+}
+
+/* EyeLike */
+static inline const struct eye_attr *eye_attr_of(const struct node *n)
 {
     return n->attr;
 }

@@ -704,10 +704,6 @@ static void range_dim(const struct eval *e, struct dims *ds)
         y[i] = dim_add(ds, start, dim_mul_int(ds, step, i));
 }
 
-struct eye_attr {
-    int64_t k, dtype;
-};
-
 static const struct attr_spec eye_attrs[] = {
     { .name = "dtype", .kind = ATTR_INT, .offset = offsetof(struct eye_attr, dtype) },
     { .name = "k", .kind = ATTR_INT, .offset = offsetof(struct eye_attr, k) },

@@ -210,14 +210,39 @@ static uint32_t repeated(struct gb *b, const struct at *a, uint32_t length)
 
 enum { SIDE = 60 };
 
+static uint32_t as_f32(struct gb *b, uint32_t x)
+{
+    return GB(b, "Cast", "to=1", x);
+}
+
+/* Compared with what lies between two positions. */
+static uint32_t between(struct gb *b, const struct written *t, const struct at *a)
+{
+    const uint32_t i = as_f32(b, a->i), j = as_f32(b, a->j), two = gb_scalar(b, 2);
+    if (t->mask == HALF_BOUND)
+        return band(b, i, j, gb_scalar(b, -0.5f), gb_scalar(b, 3.3f));
+    if (t->mask == HALVES)
+        return band(b, GB(b, "Div", "", i, two), GB(b, "Div", "", j, two), gb_scalar(b, 0),
+                    gb_scalar(b, 1.6f));
+    const uint32_t both = GB(b, "Add", "", as_f32(b, int_band(b, a->i, a->j, 6)),
+                             as_f32(b, int_band(b, a->i, a->j, 3)));
+    return GB(b, "Greater", "", both, gb_scalar(b, 1.5f));
+}
+
 static uint32_t of_distance(struct gb *b, const struct written *t, const struct at *a)
 {
     const uint32_t d = GB(b, "Sub", "", a->i, a->j), three = gb_int(b, 3);
+    if (t->mask >= HALF_BOUND && t->mask <= TWICE)
+        return between(b, t, a);
     if (t->mask == SQUARES)
         return GB(b, "LessOrEqual", "", GB(b, "Pow", "", d, gb_int(b, 2)), gb_int(b, 9));
     if (t->mask == SQUARES_F32) {
-        const uint32_t f = GB(b, "Cast", "to=1", d);
+        const uint32_t f = as_f32(b, d);
         return GB(b, "Greater", "", gb_scalar(b, 10), GB(b, "Mul", "", f, f));
+    }
+    if (t->mask == SQUARES_BETWEEN) {
+        const uint32_t f = as_f32(b, d);
+        return GB(b, "Less", "", GB(b, "Pow", "", f, gb_scalar(b, 2)), gb_scalar(b, 9.5f));
     }
     if (t->mask == SQUARES_APART) {
         const uint32_t i = GB(b, "Cast", "to=1", a->i), j = GB(b, "Cast", "to=1", a->j),
@@ -281,6 +306,14 @@ static uint32_t sinks(struct gb *b, const struct written *t, const struct at *a)
     }
 }
 
+/* True where the key is the query's. */
+static uint32_t diagonal(struct gb *b, const struct at *a)
+{
+    const uint32_t length = GB(b, "Unsqueeze", "", a->length, gb_ints(b, 0)),
+                   sizes = GB(b, "Concat", "axis=0", length, length);
+    return GB(b, "Cast", "to=13", GB(b, "EyeLike", "", GB(b, "ConstantOfShape", "", sizes)));
+}
+
 /* True where the key is seen. */
 static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
 {
@@ -324,8 +357,10 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
     case CHUNKS:
         return int_band(b, GB(b, "Div", "", a->i, three), GB(b, "Div", "", a->j, three), 1);
     case BEFORE:
-        return GB(b, "And", "", GB(b, "GreaterOrEqual", "", GB(b, "Sub", "", a->i, a->j), three),
-                  GB(b, "LessOrEqual", "", GB(b, "Sub", "", a->i, a->j), gb_int(b, 6)));
+    case DIAGONAL: {
+        const uint32_t before = band(b, a->i, a->j, three, gb_int(b, 6));
+        return t->mask == BEFORE ? before : GB(b, "Or", "", before, diagonal(b, a));
+    }
     case EVEN:
     case ODD: { /* from the sign of a remainder that is the dividend's */
         uint32_t back = GB(b, "Mod", t->mask == EVEN ? "fmod=0" : "fmod=1",
@@ -345,11 +380,6 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
     case ROOT_3000: return far_shown(b, t, a);
     case EVERY_3000: return every(b, a, 3000);
     case TWO_REMAINDERS: return GB(b, "And", "", every(b, a, 50), every(b, a, 49));
-    case SQUARES:
-    case SQUARES_F32:
-    case SQUARES_APART:
-    case HELD:
-    case HELD_BETWEEN: return of_distance(b, t, a);
     case SINKS:
     case SINKS_AHEAD:
     case SINKS_WHILE:
@@ -358,6 +388,8 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
     case SINK_CHUNK: return sinks(b, t, a);
     case ALL: return GB(b, "LessOrEqual", "", a->j, a->i);
     default:
+        if (t->mask >= SQUARES && t->mask <= HELD_BETWEEN)
+            return of_distance(b, t, a);
         return t->mask >= TABLE_BAND && t->mask <= REPEATED ? tables(b, t, a) : narrow(b, t, a);
     }
 }
@@ -410,13 +442,12 @@ static uint32_t biased(struct gb *b, const struct written *t, const struct at *a
     case SQUARE:
     case SQUARE_FAR:
         d = GB(b, "Sub", "", d, gb_int(b, t->bias == SQUARE ? 0 : 100));
-        bias = GB(b, "Cast", "to=1", d);
+        bias = as_f32(b, d);
         bias = GB(b, "Div", "", GB(b, "Neg", "", GB(b, "Mul", "", bias, bias)), gb_scalar(b, 8));
         break;
     case RISING:
     case RISING_FAST:
-        bias = GB(b, "Mul", "", GB(b, "Cast", "to=1", d),
-                  gb_scalar(b, t->bias == RISING ? -0.5f : -3000));
+        bias = GB(b, "Mul", "", as_f32(b, d), gb_scalar(b, t->bias == RISING ? -0.5f : -3000));
         break;
     case ALONG_KEYS:
         bias = GB(b, "ReduceMax", "keepdims=1", gb_transpose(b, a->x, "0,2,1"), gb_ints(b, 1));
@@ -434,7 +465,7 @@ static uint32_t biased(struct gb *b, const struct written *t, const struct at *a
                                "0,2,1"));
         break;
     case THROUGH_MANY:
-        bias = GB(b, "Cast", "to=1", d);
+        bias = as_f32(b, d);
         for (int i = 0; i < 60000; i++)
             bias = GB(b, "Tanh", "", bias);
         break;
@@ -595,13 +626,21 @@ static uint32_t table_rows(struct gb *b, const struct at *a)
               GB(b, "Sub", "", GB(b, "Add", "", middle, length), gb_ints(b, 1)), gb_ints(b, 0));
 }
 
+/* The last T of a constant table of 79, as Music Transformer has them. */
+static uint32_t last_rows(struct gb *b, const struct at *a)
+{
+    const uint32_t from = GB(b, "Neg", "", list(b, a->length));
+    return GB(b, "Slice", "", gb_weights(b, 2, 79, a->width), from, gb_ints(b, INT32_MAX),
+              gb_ints(b, 0));
+}
+
 /* Scores [1, T, columns] with a column of zeros in front, of which each row begins one further to
  * the left; the first T columns. */
 static uint32_t shifted(struct gb *b, const struct written *t, const struct at *a, uint32_t s,
                         uint32_t columns)
 {
     uint32_t length = list(b, a->length), one = gb_ints(b, 1);
-    if (t->shift >= GATHERED) {
+    if (t->shift >= GATHERED && t->shift < LAST_ROWS) {
         uint32_t back = GB(b, "Sub", "", a->i, a->j);
         for (int k = 0; t->shift == GATHERED_LONG && k < 60000; k++)
             back = GB(b, "Neg", "", back);
@@ -629,10 +668,13 @@ static uint32_t shifted(struct gb *b, const struct written *t, const struct at *
 static uint32_t by_distance(struct gb *b, const struct written *t, const struct at *a, uint32_t q)
 {
     uint32_t length = list(b, a->length), one = gb_ints(b, 1);
-    uint32_t columns =
-        t->shift == SHORT ? length : GB(b, "Sub", "", GB(b, "Add", "", length, length), one);
+    uint32_t columns = t->shift == SHORT || t->shift == LAST_ROWS
+        ? length
+        : GB(b, "Sub", "", GB(b, "Add", "", length, length), one);
     uint32_t last = t->shift == SHORT ? gb_int(b, -1) : GB(b, "Mul", "", a->length, gb_int(b, -1));
-    uint32_t p = t->shift == ROWS ? table_rows(b, a) : sinusoids(b, a, last);
+    uint32_t p = t->shift == ROWS ? table_rows(b, a)
+        : t->shift == LAST_ROWS   ? last_rows(b, a)
+                                  : sinusoids(b, a, last);
     p = gb_transpose(b, list(b, linear(b, a, p)), "0,2,1");
     uint32_t s = GB(b, "MatMul", "", q, p);
     if (t->shift == SCALED)

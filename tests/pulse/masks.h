@@ -52,7 +52,12 @@ struct written {
         ROOT_3000,        /* (j - i)^2 is 3000 (j - i) */
         SQUARES,          /* (i - j)^2 is at most 9 */
         SQUARES_F32,      /* the same in f32 */
+        SQUARES_BETWEEN,  /* they are below 9.5 */
         SQUARES_APART,    /* i^2 - 2ij + j^2, in f32 */
+        HALF_BOUND,       /* i - j is from -0.5 to 3.3, in f32 */
+        HALVES,           /* i / 2 - j / 2 is from 0 to 1.6, in f32 */
+        TWICE,            /* two bands summed as f32 are more than 1.5 */
+        DIAGONAL,         /* 3 to 6 frames before, and the frame itself by EyeLike */
         HELD,             /* i - j is what it is when it is clipped to 0..3 */
         HELD_BETWEEN,     /* j is what it is between i - 3 and i */
         TABLE_BAND,       /* cut out of a constant */
@@ -112,7 +117,7 @@ struct written {
     /* queries by a table of distances: sinusoids computed, rows of a constant, heads, scaled before
      * the shift, shifted as by Transformer-XL's first form, where the table has as many rows as
      * frames, from a column on that is another behind 400 frames, gathered by distances, by those
-     * clipped to 20, and by those behind 60000 nodes */
+     * clipped to 20, and by those behind 60000 nodes, and the last rows of a constant */
     enum {
         NO_SHIFT,
         SINUSOIDS,
@@ -123,7 +128,8 @@ struct written {
         TURNS_LATE,
         GATHERED,
         NEAREST,
-        GATHERED_LONG
+        GATHERED_LONG,
+        LAST_ROWS
     } shift;
     const char *refused; /* words; NULL: it streams */
 };
