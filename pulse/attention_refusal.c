@@ -327,8 +327,44 @@ static rill_status blind_refuse(const struct pulser *p, const struct node *n)
                    "them by -inf, or let each query see its own frame");
 }
 
+/* Whether the length has a part in that mask. */
+static bool is_ended(const struct pulser *p, uint32_t w)
+{
+    return w != WIRE_NONE && pulser_is_mask(p, w) && p->positions->of[w].e &&
+        dim_mentions(p->positions->of[w].e, p->positions->time);
+}
+
+/* The first node of the section's masks in which the length has a part; NULL: there is none. */
+static const struct node *ends_mask(const struct pulser *p, const struct section *s)
+{
+    const struct node *n = NULL;
+    uint32_t w = WIRE_NONE;
+    for (uint32_t i = 0; w == WIRE_NONE && i < p->src->n_nodes; i++)
+        for (unsigned k = 0; k < p->src->nodes[i].n_in; k++)
+            if (is_ended(p, p->src->nodes[i].in[k]) && section_of_node(p, &p->src->nodes[i]) == s)
+                w = p->src->nodes[i].in[k];
+    while (w != WIRE_NONE && (n = graph_producer(p->src, w))) {
+        w = WIRE_NONE;
+        for (unsigned k = 0; k < n->n_in; k++)
+            w = is_ended(p, n->in[k]) ? n->in[k] : w;
+    }
+    return n;
+}
+
+static rill_status end_refuse(const struct pulser *p, const struct node *n, const struct node *end)
+{
+    char why[320];
+    snprintf(why, sizeof why,
+             "in its mask, by node '%.60s' (%s), what a query sees depends on the length of the "
+             "sequence, which is known at its end; keys or queries that are compared with it by "
+             "themselves (j < T - 2) stream",
+             end->name, end->op->name);
+    return scores_refuse(p, n, why);
+}
+
 rill_status section_check(const struct pulser *p, const struct node *n, const struct section *s)
 {
+    const struct node *end;
     if (s->stuck)
         return stuck_refuse(p, s->stuck);
     if (s->blind && !s->band.ragged && !s->band.costly)
@@ -337,6 +373,8 @@ rill_status section_check(const struct pulser *p, const struct node *n, const st
         return unmasked_refuse(p, n);
     if (s->band.costly)
         return op_fail(p->err, RILL_LIMIT, n, MASKS_COST);
+    if (s->band.ragged && (end = ends_mask(p, s)))
+        return end_refuse(p, n, end);
     if (s->band.ragged)
         return scores_refuse(
             p, n,

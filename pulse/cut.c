@@ -408,6 +408,7 @@ rill_status pgraph_no_time(const struct dgraph *t, rill_error *reterr)
 /* What is known of masks before the walk. */
 static rill_status places_find(struct pulser *p)
 {
+    TRY(places_told_drop(p));
     p->made = places_made(p);
     p->bands = bands_new(p->src, p->arena);
     if (!p->made || !p->bands)

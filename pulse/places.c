@@ -25,6 +25,42 @@ bool pulser_is_mask(const struct pulser *p, uint32_t w)
     return places_known(p, w) && pulser_time_twice(p, w);
 }
 
+/* ---- masks in which the length has a part ---- */
+
+/* Whether the node, of one frame each, compares, or passes on what such made. */
+static bool tells_frames(const struct pulser *p, const struct node *n, const bool *told)
+{
+    static const enum op_id moves[] = { OP_CAST,    OP_EXPAND,  OP_IDENTITY,  OP_NOT,
+                                        OP_RESHAPE, OP_SQUEEZE, OP_TRANSPOSE, OP_UNSQUEEZE };
+    return pulser_fact(p, n->out[0])->type == DTYPE_BOOL ||
+        (node_is_among(n, moves, sizeof moves / sizeof *moves) && told[n->in[0]]);
+}
+
+static bool reads_told(const struct node *n, const bool *told)
+{
+    bool y = false;
+    for (unsigned i = 0; i < n->n_in; i++)
+        y |= n->in[i] != WIRE_NONE && told[n->in[i]];
+    return y;
+}
+
+rill_status places_told_drop(const struct pulser *p)
+{
+    const struct positions *ps = p->positions;
+    bool *told = arena_array(p->arena, bool, p->src->n_wires + 1);
+    int axes[2];
+    for (uint32_t i = 0; told && i < p->src->n_nodes; i++) {
+        const struct node *n = &p->src->nodes[i];
+        const uint32_t w = n->n_out == 1 ? n->out[0] : WIRE_NONE;
+        const int times = w == WIRE_NONE || !has_expression(p, w) ? 0 : time_axes(p, w, axes);
+        if (times == 0 || positions_without_length(ps, ps->of[w].e))
+            continue;
+        told[w] = times == 1 ? tells_frames(p, n, told) : reads_told(n, told);
+        ps->of[w].e = told[w] ? NULL : ps->of[w].e;
+    }
+    return told ? RILL_OK : pulser_no_memory(p);
+}
+
 #define STEPS_MAX 1000 /* nodes that make places; a stack has room for them */
 
 /* Sizes, which are made anew for the places. */

@@ -25,6 +25,10 @@ struct places {
     int64_t *ends;      /* not NULL: becomes the least number for which a table has no row */
 };
 
+/* Comparisons of frames with the length, and masks of two time axes in which they have a part, are
+ * taken for no functions of positions: they stream as masks of data do. */
+rill_status places_told_drop(const struct pulser *p);
+
 /* Per wire of p->src, in p->arena: whether it is made. NULL: no memory. */
 bool *places_made(const struct pulser *p);
 bool places_known(const struct pulser *p, uint32_t src_wire); /* by expression, or made */

@@ -55,10 +55,10 @@ static rill_status node_look(struct placed_edit *c, uint32_t at)
         node_is_among(n, moves, sizeof moves / sizeof *moves) || may_end(c->e->g, n))
         return RILL_OK;
     TRY(placed_edit_want(c));
-    if (!c->found || !is_along_time(c, &c->e->g->wires[n->out[0]].fact))
-        return RILL_OK;
-    return number_of(c, n->out[0], &number) && decides(c, n) ? placed_number(c, at, (double) number)
-                                                             : compared_look(c, at);
+    return c->found && is_along_time(c, &c->e->g->wires[n->out[0]].fact) &&
+            number_of(c, n->out[0], &number) && decides(c, n)
+        ? placed_number(c, at, (double) number)
+        : compared_look(c, at);
 }
 
 rill_status graph_with_positions_folded(struct graph *ret, const struct graph *g,

@@ -5,6 +5,7 @@
 #include "pulse/byte_scores.h"
 #include "pulse/lengths.h"
 #include "pulse/places.h"
+#include "pulse/positions.h"
 #include "pulse/shifts.h"
 #include "pulse/tracks.h"
 
@@ -424,6 +425,13 @@ static bool is_known(const struct pulser *p, uint32_t w)
     return places_known(p, w) || p->shifts->fixed[w];
 }
 
+/* A number that the length makes. */
+static bool is_length(const struct pulser *p, uint32_t w)
+{
+    const struct position *at = p->positions ? &p->positions->of[w] : NULL;
+    return at && at->e && dim_mentions(at->e, p->positions->time);
+}
+
 static void lazy_find(const struct pulser *p, struct sections *s, uint32_t *readers,
                       uint32_t *lazy_readers)
 {
@@ -438,7 +446,8 @@ static void lazy_find(const struct pulser *p, struct sections *s, uint32_t *read
         const struct node *n = &g->nodes[i - 1];
         uint32_t w = n->n_out == 1 ? n->out[0] : WIRE_NONE;
         int k = w == WIRE_NONE ? 0 : time_axes(p, w, axes);
-        bool lazy = (k > 0 && is_known(p, w) && readers[w] > 0 && readers[w] == lazy_readers[w]) ||
+        bool lazy = (w != WIRE_NONE && (k > 0 || is_length(p, w)) && is_known(p, w) &&
+                     readers[w] > 0 && readers[w] == lazy_readers[w]) ||
             (k == 2 && places_known(p, w));
         lazy |= k == 2 && is_spread(p, w, &stream, &axis);
         lazy |= w != WIRE_NONE && p->shifts->inside[w];
