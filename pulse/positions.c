@@ -3,6 +3,7 @@
 #include "engine/ops/attrs.h"
 #include "pulse/exact.h"
 #include "pulse/position_fractions.h"
+#include "pulse/position_sums.h"
 #include "pulse/position_windows.h"
 #include "pulse/within.h"
 
@@ -634,6 +635,7 @@ static struct position node_position(const struct walk *w, const struct node *n)
     if (node_is(n, OP_CONSTANT_OF_SHAPE))
         return filled(w, n);
     struct position y = square_compared(w, n, rank);
+    y = y.e ? y : position_sum_compared(w->ps, w->g, n);
     y = y.e ? y : table_picked(w->ps, w->g, n);
     if (y.e)
         return y;

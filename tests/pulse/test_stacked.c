@@ -29,6 +29,10 @@ enum join {
     COMPARED_BEHIND,
     LOWEST,     /* of 0 and -inf */
     LOW_SUM,    /* of -0 and -1e9 */
+    LOW_MORE,   /* of that, more than -1, and with chunks beside the bands */
+    LOW_ZERO,   /* it is 0 */
+    LOW_HALF,   /* half of it is not -1 or less */
+    LOW_ONE,    /* it is not that of all of them: what one shows */
     PICKED,     /* And of what Gather takes out */
     SLICED,     /* and Slice */
     SPLIT,      /* and Split */
@@ -63,6 +67,13 @@ static struct truths truths_of(struct gb *b, uint32_t x, const struct stacked *c
             t.seen[k] = GB(b, "Equal", "", far, gb_int(b, 2 * k));
     if (c->join == ONE_OF_TWO)
         t.seen[1] = GB(b, "GreaterOrEqual", "", far, gb_int(b, 4));
+    if (c->join >= LOW_MORE && c->join <= LOW_ONE) {
+        const uint32_t chunk = GB(b, "Div", "", at, gb_int(b, 3));
+        t.seen[t.n++] = GB(b, "Equal", "", GB(b, "Unsqueeze", "", chunk, gb_ints(b, 1)),
+                           GB(b, "Unsqueeze", "", chunk, gb_ints(b, 0)));
+        for (int k = 0; c->join == LOW_ONE && k < 2; k++)
+            t.seen[k] = GB(b, "Equal", "", far, gb_int(b, 3 * k));
+    }
     if (c->data) {
         const uint32_t first = gb_slice(b, x, 2, 0, 1, 1),
                        key = GB(b, "Less", "", GB(b, "Squeeze", "", first, gb_ints(b, 0, 2)),
@@ -163,6 +174,21 @@ static uint32_t behind(struct gb *b, const struct truths *t, const struct stacke
                  gb_int(b, 0)));
 }
 
+/* What is low where it hides, summed and compared. */
+static uint32_t low_compared(struct gb *b, const struct truths *t, const struct stacked *c)
+{
+    const struct truths m = low(b, t, true);
+    uint32_t sum = reduced(b, "ReduceSum", stack(b, &m, c), c);
+    if (c->join == LOW_HALF)
+        sum = GB(b, "Mul", "", sum, gb_scalar(b, 0.5f));
+    switch (c->join) {
+    case LOW_MORE: return GB(b, "Greater", "", sum, gb_scalar(b, -1));
+    case LOW_ZERO: return GB(b, "Equal", "", gb_scalar(b, 0), sum);
+    case LOW_HALF: return GB(b, "Not", "", GB(b, "GreaterOrEqual", "", gb_scalar(b, -1), sum));
+    default: return GB(b, "Less", "", gb_scalar(b, -2.5e9f), sum);
+    }
+}
+
 static uint32_t seen(struct gb *b, const struct truths *t, const struct stacked *c)
 {
     const struct truths hidden = each(b, t, "Not", ""), f32 = each(b, t, "Cast", "to=1"),
@@ -182,6 +208,10 @@ static uint32_t seen(struct gb *b, const struct truths *t, const struct stacked 
     case PICKED:
     case SLICED:
     case SPLIT: return taken_out(b, t, c);
+    case LOW_MORE:
+    case LOW_ZERO:
+    case LOW_HALF:
+    case LOW_ONE: return low_compared(b, t, c);
     default: return counted(b, t, c);
     }
 }
@@ -238,7 +268,8 @@ static void stacked_test(const struct stacked *c)
 /* Data are joined to what is seen by all of them, or hide by numbers of their own. */
 static bool takes_data(enum join join)
 {
-    return join != SUM_OF_BOTH && join != SOME && join != ONE_OF_TWO && join != LOW_SUM;
+    return join != SUM_OF_BOTH && join != SOME && join != ONE_OF_TWO &&
+        (join < LOW_SUM || join > LOW_ONE);
 }
 
 int main(void)
