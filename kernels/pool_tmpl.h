@@ -55,8 +55,8 @@ V16_UNROLLED void FN(near_load)(v16 *in, const float *p, const uint32_t *mask, s
     V16_UNROLL for (int k = 0; k < 3; k++)
     {
         const uint32_t there = mask[(size_t) k * row_vecs];
-        const v16 one = even ? v16_load_even(FN(pool_ones), there)
-                             : v16_load_mask(FN(pool_ones), there);
+        const v16 one =
+            even ? v16_load_even(FN(pool_ones), there) : v16_load_mask(FN(pool_ones), there);
         in[k] = v16_pick(v16_lt(v16_set1(0), one), even || k == 2 ? in[k] : v16_load(p + k), none);
     }
 }
@@ -536,14 +536,13 @@ static void FN(chains_sum_f32)(float *y, const float *x, size_t count, size_t n)
         size_t i = 0;
         for (; i + 16 <= n; i += 16)
             sum = v16_add(sum, v16_load(x + i));
-        float a[16];
-        v16_store(a, sum);
-        for (size_t half = 8; half; half /= 2)
-            for (size_t k = 0; k < half; k++)
-                a[k] += a[k + half];
+        FN(quad) u[4];
+        v16_store((float *) u, sum);
+        const FN(quad) t = (u[0] + u[2]) + (u[1] + u[3]);
+        float a = (t[0] + t[2]) + (t[1] + t[3]);
         for (; i < n; i++)
-            a[0] += x[i];
-        y[r] = a[0];
+            a += x[i];
+        y[r] = a;
     }
 }
 
@@ -589,8 +588,8 @@ V16_UNROLLED void FN(rows_fold)(float *y, const float *x, size_t n, const int ro
     v16_store_n(y + i, a, n - i);
 }
 
-/* The same of short rows, column by column: what is stored under a mask of AVX-512 waits before it is
- * loaded again. */
+/* The same of short rows, column by column: what is stored under a mask of AVX-512 waits before it
+ * is loaded again. */
 #ifdef V16_TRANSPOSES
 #define FOLD_SHORT 64
 #else
