@@ -50,6 +50,9 @@ struct kern_grid {
     bool divides;      /* by the scale: the inverse would round something otherwise, or may */
     bool twice, bends; /* bends: up and down differ */
     float up, down;
+    bool joins; /* SCALED: the whole numbers of `first` times b * times, plus c * shift, cut to
+                   low .. high, are rounded: no quotient is taken */
+    float times, shift, low, high;
 };
 
 #define KERN_GRID_MOST 0x20000     /* of low and high */
@@ -62,6 +65,11 @@ bool kern_grid_set(struct kern_grid *ret, float scale, int low, int high);
  * another grid. False: some number of the first would be rounded otherwise, or the slope is more
  * than 1. */
 bool kern_grid_twice(struct kern_grid *g, float slope, float scale, int low, int high);
+
+/* What lies on the first grid, times b, plus c, is rounded to g: for n pairs of b and c, b_step and
+ * c_step (0: the same) apart. False: some number would be rounded otherwise, or they are many. */
+bool kern_grid_join(struct kern_grid *g, const struct kern_grid *first, size_t n, const float *b,
+                    size_t b_step, const float *c, size_t c_step);
 
 struct kern_operand {
     uint32_t buffer;

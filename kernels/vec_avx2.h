@@ -92,6 +92,15 @@ V16_INLINE v16 v16_pick(m16 m, v16 yes, v16 no)
     return (v16) { _mm256_blendv_ps(no.lo, yes.lo, m.lo), _mm256_blendv_ps(no.hi, yes.hi, m.hi) };
 }
 /* a where b is not more, b where it is or is NaN. */
+/* The first n lanes. */
+#define V16_FIRST
+V16_INLINE m16 v16_first(size_t n)
+{
+    static const int32_t lanes[32] = { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+                                       -1, -1, -1, -1, -1, 0 };
+    const float *p = (const float *) (const void *) (lanes + 16 - n);
+    return (m16) { _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8) };
+}
 V16_INLINE v16 v16_most(v16 a, v16 b) { return v16_pick(v16_nan(b), b, v16_max(b, a)); }
 V16_INLINE i16 v16_bits(v16 a)
 {
@@ -104,6 +113,13 @@ V16_INLINE v16 v16_of_bits(i16 a)
 V16_INLINE i16 v16_round(v16 a)
 {
     return (i16) { _mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi) };
+}
+/* The nearest whole number, halves to even; -0 where a is a little less. */
+#define V16_WHOLE
+V16_INLINE v16 v16_whole(v16 a)
+{
+    return (v16) { _mm256_round_ps(a.lo, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
+                   _mm256_round_ps(a.hi, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC) };
 }
 V16_INLINE __m256i eight_round_away(__m256 a)
 {

@@ -32,6 +32,9 @@ V16_INLINE v16 v16_min(v16 a, v16 b) { return _mm512_min_ps(a, b); }
 V16_INLINE v16 v16_max(v16 a, v16 b) { return _mm512_max_ps(a, b); }
 V16_INLINE m16 v16_lt(v16 a, v16 b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 V16_INLINE m16 v16_nan(v16 a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
+/* The first n lanes. */
+#define V16_FIRST
+V16_INLINE m16 v16_first(size_t n) { return (m16) ((1u << n) - 1); }
 /* a where b is not more, b where it is or is NaN. */
 V16_INLINE v16 v16_most(v16 a, v16 b)
 {
@@ -41,6 +44,12 @@ V16_INLINE v16 v16_pick(m16 m, v16 yes, v16 no) { return _mm512_mask_blend_ps(m,
 V16_INLINE i16 v16_bits(v16 a) { return _mm512_castps_si512(a); }
 V16_INLINE v16 v16_of_bits(i16 a) { return _mm512_castsi512_ps(a); }
 V16_INLINE i16 v16_round(v16 a) { return _mm512_cvtps_epi32(a); }
+/* The nearest whole number, halves to even; -0 where a is a little less. */
+#define V16_WHOLE
+V16_INLINE v16 v16_whole(v16 a)
+{
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
 V16_INLINE i16 v16_round_away(v16 a)
 {
     const __m512 sign = _mm512_and_ps(a, _mm512_set1_ps(-0.0f));

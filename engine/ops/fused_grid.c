@@ -91,6 +91,25 @@ static bool takes_one(const struct fused_reader *r, const int64_t *steps, int64_
     return i < n && s[0] == (int64_t) function && !r->at[s[2]].one && r->at[s[3]].one;
 }
 
+/* Of an element a row; NULL: they are not known. */
+static const float *elements_of(const struct fused_reader *r, int64_t value, size_t *ret_n)
+{
+    const struct tensor *t = r->known(r->of, value);
+    if (!t || !t->data || t->type != DTYPE_F32)
+        return NULL;
+    *ret_n = (size_t) tensor_count(t);
+    return t->data;
+}
+
+/* The product and the sum of step s and the next one, between two roundings. */
+static void scaled_join(const struct fused_reader *r, const int64_t *s, struct kern_grid grid[2])
+{
+    size_t n_b, n_c;
+    const float *b = elements_of(r, s[3], &n_b), *c = elements_of(r, s[FUSED_STEP_INTS + 3], &n_c);
+    if (b && c && (n_b == n_c || n_b == 1 || n_c == 1))
+        kern_grid_join(&grid[1], &grid[0], n_b > n_c ? n_b : n_c, b, n_b > 1, c, n_c > 1);
+}
+
 /* A rounding or none, a product, a sum, a rounding or none. */
 static int64_t scaled_at(const struct fused_reader *r, const int64_t *steps, int64_t n,
                          struct kern_grid grid[2], struct kern_instr *ret)
@@ -106,6 +125,8 @@ static int64_t scaled_at(const struct fused_reader *r, const int64_t *steps, int
         return 0;
     const int64_t *s = steps + i * FUSED_STEP_INTS,
                   behind = grid_behind(r, steps, i + 2, n, &grid[1]);
+    if (before && behind)
+        scaled_join(r, s, grid);
     *ret = (struct kern_instr) { .op = KERN_SCALED,
                                  .a = r->at[steps[2]],
                                  .b = r->at[s[3]],

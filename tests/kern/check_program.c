@@ -319,6 +319,8 @@ static void rounded_check(struct check *t, size_t rows, size_t n, bool scaled)
         kern_grid_set(&g[1], last.scale, -68, 187) && !g[0].divides && !g[1].divides,
          twice = s.grid && below(t, 2) && kern_grid_twice(&g[1], .25f, then.scale, -133, 122);
     check_true(t, is, "no grid of %a and %a", (double) first.scale, (double) last.scale);
+    bool joins = s.first && s.grid && below(t, 2) &&
+        kern_grid_join(&g[1], &g[0], rows, buffer[2], row_step[2], buffer[3], row_step[3]);
     memcpy(ref, wide[0], count * sizeof *ref);
     if (s.first)
         grid_reference(t, ref, ref, count, first);
@@ -333,8 +335,8 @@ static void rounded_check(struct check *t, size_t rows, size_t n, bool scaled)
         grid_reference(t, ref, ref, count, then);
     t->new.program_f32(&(struct kern_program) { &s, 1 }, buffer, row_step, rows, n);
     check_same(t, scaled ? "program_f32 scaled" : "program_f32 rounded", ref, got, count,
-               "%zu rows n %zu function %d one %d twice %d", rows, n, (int) s.function, s.b.one,
-               twice);
+               "%zu rows n %zu function %d one %d twice %d joins %d", rows, n, (int) s.function,
+               s.b.one, twice, joins);
     check_drop(t);
 }
 
