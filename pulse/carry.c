@@ -37,9 +37,10 @@ static rill_status carry_begin(struct pulser *p, const struct node *n, const str
 }
 
 rill_status pulser_carry_from(struct pulser *p, const struct node *n, const struct fact *f,
-                              uint32_t init, struct carried *ret)
+                              uint32_t init, int64_t last, struct carried *ret)
 {
-    return carry_begin(p, n, f, pulser_dst_fact(p, init)->value, ret);
+    TRY(carry_begin(p, n, f, last < 0 ? pulser_dst_fact(p, init)->value : NULL, ret));
+    return last < 0 ? RILL_OK : state_choose(p, n, last, init, ret->state, &ret->read);
 }
 
 rill_status pulser_carry(struct pulser *p, const struct node *n, const struct fact *f,

@@ -15,9 +15,10 @@ struct carried {
  * that is made of kept frames up to the run with the first frame of the stream s. */
 rill_status pulser_carry(struct pulser *p, const struct node *n, const struct fact *f,
                          const struct stream_fact *s, uint32_t init, struct carried *ret);
-/* The same where it is the dst wire init, a constant. */
+/* The same where it is the dst wire init: a constant, or, last >= 0, what stands for the state up
+ * to that run. */
 rill_status pulser_carry_from(struct pulser *p, const struct node *n, const struct fact *f,
-                              uint32_t init, struct carried *ret);
+                              uint32_t init, int64_t last, struct carried *ret);
 rill_status pulser_carry_end(struct pulser *p, const struct node *n, const struct carried *c,
                              uint32_t next);
 #endif

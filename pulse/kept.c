@@ -5,18 +5,10 @@
 #include "engine/base/dim_claims.h"
 #include "engine/ops/clock.h"
 #include "pulse/ints.h"
-#include "pulse/lengths.h"
 #include "pulse/pulser.h"
 #include "pulse/tracks.h"
 
 #include <stdio.h>
-
-#define FRAMES_KEPT_MAX 65536
-
-int64_t kept_inputs(const struct flow *f, int64_t last)
-{
-    return ((f->sf.delay + last + 1) * f->sf.hop_num + f->sf.hop_den - 1) / f->sf.hop_den;
-}
 
 /* The clock, but that it counts the runs of the branch alone: its first frames are those that come
  * first while it runs. */
@@ -77,43 +69,6 @@ rill_status kept_placed(struct pulser *p, const struct node *n, const struct flo
     uint32_t in[3] = { 0, f->wire };
     TRY(pulser_clock(p, &in[2]));
     return kept_emit(p, n, f, 0, frames, in, ret);
-}
-
-/* Whether a stream that has any frames may have too few there, and is not refused for that.
- * ret_least: the length from which on it has them; 0: not known. */
-static bool may_lack(const struct pulser *p, const struct flow *f, int64_t end, int64_t *ret_least)
-{
-    struct lengths l;
-    int64_t v, last = 0;
-    *ret_least = 0;
-    if (!lengths_decide(p, &f->sf.length, 1, end, false, &l))
-        return true;
-    for (int64_t at = 1; at < l.end; at++)
-        if (dims_allow(p->dst->dims, p->symbol, at) &&
-            !dims_need_broken(p->dst->dims, p->symbol, at) &&
-            dim_eval(f->sf.length, p->symbol, at, &v) && v < end)
-            last = at;
-    *ret_least = last < l.end - l.period ? last + 1 : 0;
-    return last > 0;
-}
-
-rill_status kept_frames(struct pulser *p, const struct node *n, unsigned k, struct flow *f,
-                        int64_t first, int64_t frames)
-{
-    uint32_t w = n->out[k];
-    if (p->outer && !p->branch)
-        return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: in a body of a loop it takes frames at fixed places of the "
-                       "sequence; taken outside they stream");
-    if (frames > FRAMES_KEPT_MAX || first > INT32_MAX)
-        return op_fail(p->err, RILL_LIMIT, n, "keeps more than %d frames", FRAMES_KEPT_MAX);
-    TRY(flow_resolve(p, n, f));
-    TRY(kept_first(p, n, f, first, frames, &p->map[w]));
-    p->sf[w] = (struct stream_fact) { .axis = -1 };
-    p->kept[w] = (struct kept) { .inputs = kept_inputs(f, first + frames - 1), .direct = frames };
-    if (may_lack(p, f, first + frames, &p->kept[w].least))
-        p->kept[w].frames = dim_int(p->dst->dims, first + frames);
-    return RILL_OK;
 }
 
 static rill_status kept_lacks(const struct pulser *p, const struct node *n, const char *port,

@@ -10,15 +10,6 @@ static bool is_given(const struct pulser *p, const struct padded *q)
         (!padded_by_copies(q) || q->before <= PADDED_GIVEN_MAX);
 }
 
-/* By how many keys query 0 must be late for all to be there that is in front of them. */
-static int64_t heads_late(const struct padded *q)
-{
-    struct padded of = *q;
-    if (padded_by_copies(q))
-        of.inputs = kept_inputs(&q->inner, q->mode == PULSE_PAD_EDGE ? 0 : q->before);
-    return padded_heads_delay(&of, q->before);
-}
-
 bool keys_of(const struct pulser *p, uint32_t w, struct keys *ret)
 {
     const struct padded *q = &p->padded[w];
@@ -38,7 +29,7 @@ int64_t keys_late(const struct pulser *p, uint32_t w, int64_t *ret_queries)
         return INT64_MIN;
     if (!k.given.is)
         return k.flow.sf.delay;
-    *ret_queries = heads_late(&k.given);
+    *ret_queries = padded_heads_late(&k.given);
     return k.given.inner.sf.delay - k.given.before;
 }
 
@@ -85,39 +76,9 @@ rill_status keys_resolve(struct pulser *p, const struct node *n, struct keys *k,
         k->flow = f;
     else
         TRY(flow_resolve(p, n, &k->given.inner));
-    k->queries = k->given.is && k->given.inputs ? heads_late(&k->given) : INT64_MIN;
+    k->queries = k->given.is && k->given.inputs ? padded_heads_late(&k->given) : INT64_MIN;
     k->delay = k->given.is ? k->given.inner.sf.delay - k->given.before : f.sf.delay;
     return RILL_OK;
-}
-
-/* The first frames of the sequence, and behind it of what is put there. */
-static rill_status first_inner(struct pulser *p, const struct node *n, const struct padded *q,
-                               int64_t frames, uint32_t *ret)
-{
-    const struct flow_pad behind = {
-        .mode = q->mode, .after = q->after, .fill = q->fill, .head = WIRE_NONE, .tail = q->tail
-    };
-    struct flow f = q->inner;
-    TRY(flow_pad(p, n, &f, &behind));
-    f.sf.length = dim_add_int(p->dst->dims, f.sf.length, q->after);
-    return kept_first(p, n, &f, 0, frames, ret);
-}
-
-/* The first keys: of those in front of the sequence, and behind them of its own. */
-static rill_status first_given(struct pulser *p, const struct node *n, const struct padded *q,
-                               int64_t first, uint32_t *ret)
-{
-    const int axis = q->inner.sf.axis;
-    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = axis };
-    uint32_t in[2];
-    TRY(padded_frames(p, n, q, q->before, q->head, ret));
-    if (first < q->before)
-        return pulser_slice(p, n->name, *ret, axis, 0, first, ret);
-    if (first == q->before)
-        return RILL_OK;
-    in[0] = *ret;
-    TRY(first_inner(p, n, q, first - q->before, &in[1]));
-    return pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, ret);
 }
 
 static rill_status given_window(struct pulser *p, const struct node *n, const struct padded *q,
@@ -125,12 +86,13 @@ static rill_status given_window(struct pulser *p, const struct node *n, const st
 {
     const int64_t slack = first_slack(at->first);
     struct flow f = q->inner;
+    int64_t inputs;
     uint32_t first;
     TRY(flow_padded(p, n, &f, q, at->delay + slack, at->frames + slack));
     *ret = f.wire;
     if (!at->first)
         return RILL_OK;
-    TRY(first_given(p, n, q, at->first, &first));
+    TRY(kept_padded(p, n, q, 0, at->first, &first, &inputs));
     return first_keys_put(p, n, f.sf.axis, at, first, ret);
 }
 

@@ -24,6 +24,11 @@ rill_status padded_frames(struct pulser *p, const struct node *n, const struct p
     return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
 }
 
+int64_t kept_inputs(const struct flow *f, int64_t last)
+{
+    return ((f->sf.delay + last + 1) * f->sf.hop_num + f->sf.hop_den - 1) / f->sf.hop_den;
+}
+
 int64_t padded_heads_delay(const struct padded *q, int64_t span)
 {
     const struct stream_fact *s = &q->inner.sf;
@@ -34,9 +39,25 @@ int64_t padded_heads_delay(const struct padded *q, int64_t span)
     return first / s->pulse < last / s->pulse ? first : last / s->pulse * s->pulse;
 }
 
+int64_t padded_heads_inputs(const struct padded *q)
+{
+    return padded_by_copies(q) ? kept_inputs(&q->inner, q->mode == PULSE_PAD_EDGE ? 0 : q->before)
+                               : q->inputs;
+}
+
+int64_t padded_heads_late(const struct padded *q)
+{
+    struct padded of = *q;
+    of.inputs = padded_heads_inputs(q);
+    return padded_heads_delay(&of, q->before);
+}
+
 void padded_heads_join(struct padded *q, const struct padded *other)
 {
-    q->direct = q->inputs == other->inputs && q->direct == other->direct ? q->direct : 0;
+    if (!q->inputs)
+        q->direct = other->direct;
+    else if (other->inputs && (q->inputs != other->inputs || q->direct != other->direct))
+        q->direct = 0;
     q->inputs = larger(q->inputs, other->inputs);
 }
 

@@ -9,11 +9,12 @@
  *   bands.c, band_sets.c, looks.c  which keys masks show
  *   sections.c          wires with time on two axes
  *   shifts.c            products with tables of distances
- *   kept.c              frames at fixed places of a sequence
+ *   kept.c, kept_frames.c  frames at fixed places of a sequence
  *   length_mask.c       frame numbers compared with a length
  *   known.c             what is made of constants alone
  *   counted.c           what is made of frame numbers alone, a frame at a time
  *   first_queries.c     queries that are known before the first run
+ *   heads.c             frames in front of a sequence that a recurrence runs over
  *   guard.c             numbers that an op checks, in frames outside the sequence
  *
  * The rules themselves are in rules_*.c: rules.h. */
@@ -31,6 +32,7 @@ struct wire_history;   /* flow.c */
 struct counted_frames; /* counted.c */
 struct first_scores;   /* first_queries.c */
 struct flow;
+struct padded;
 
 /* A wire that does not stream and yet holds frames of a stream, from the run on in which so many
  * input frames have come; 0: it holds none. */
@@ -205,9 +207,14 @@ int64_t kept_delay(const struct pulser *p, const struct node *n, const struct st
 
 /* ---- kept.c: frames at fixed places of a sequence ---- */
 
-/* Output k of n: frames first.. of f, so many, kept once they have come. */
+/* Output k of n: frames first.. of f, so many, kept once they have come; around: how f is padded.
+ */
 rill_status kept_frames(struct pulser *p, const struct node *n, unsigned k, struct flow *f,
-                        int64_t first, int64_t frames);
+                        const struct padded *around, int64_t first, int64_t frames);
+/* Frames first.. of what q, which pads by given frames, pads, so many, as a dst wire that holds
+ * them once so many input frames have come. */
+rill_status kept_padded(struct pulser *p, const struct node *n, const struct padded *q,
+                        int64_t first, int64_t frames, uint32_t *ret, int64_t *ret_inputs);
 /* Refuses n where sequences may be shorter than what it keeps. */
 rill_status kept_check(const struct pulser *p, const struct node *n);
 /* Which outputs of n are hollow. */
@@ -312,6 +319,10 @@ bool padded_by_copies(const struct padded *q);
 /* By what frame 0 of windows of 1 + span frames of the padded sequence must be late for the heads
  * that they read to be there; in frames of it. */
 int64_t padded_heads_delay(const struct padded *q, int64_t span);
+/* How many input frames have come when all that is in front has; 0: it is made of none. */
+int64_t padded_heads_inputs(const struct padded *q);
+/* By how many frames what is behind all that is in front must be late for that to be there. */
+int64_t padded_heads_late(const struct padded *q);
 /* All that is in front of the sequence is there at every length: no sequence is cut by more frames
  * than it has. */
 bool padded_heads_there(const struct pulser *p, const struct padded *q);

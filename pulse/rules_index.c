@@ -2,6 +2,7 @@
 /* Gather, whose indices may name frames of the time axis in order, indices of each frame, and
  * CumSum. */
 #include "engine/ops/attrs.h"
+#include "pulse/heads.h"
 #include "pulse/ints.h"
 #include "pulse/lengths.h"
 #include "pulse/positions.h"
@@ -360,7 +361,7 @@ static rill_status gather_kept(struct pulser *p, const struct node *n, struct fl
         return pulser_no_memory(p);
     for (int64_t i = 0; i < tensor_count(v); i++)
         ((int64_t *) at->data)[i] = tensor_get_i64(v, v->data, i) - least;
-    TRY(kept_frames(p, n, 0, f, least, most - least + 1));
+    TRY(kept_frames(p, n, 0, f, &p->padded[n->in[0]], least, most - least + 1));
     p->kept[w].direct = 0;
     p->kept[w].frames = NULL; /* of a shorter sequence there is no whole run */
     in[0] = p->map[w];
@@ -485,23 +486,69 @@ rill_status rule_elements(struct pulser *p, const struct node *n)
 
 /* ---- CumSum: the sum so far is a frame in front of the pulse ---- */
 
-static rill_status sum_carried(struct pulser *p, const struct node *n, struct flow *f)
+static rill_status sums_emit(struct pulser *p, const struct node *n, const void *attr, uint32_t x,
+                             uint32_t *ret)
 {
-    const struct fact x = *pulser_dst_fact(p, f->wire);
+    const uint32_t in[2] = { x, p->map[n->in[1]] };
+    return pulser_emit(p, n->op, n->name, attr, in, 2, ret, 1);
+}
+
+/* ret_left: the sum of the frames in front of the sequence. */
+static rill_status sum_head(struct pulser *p, const struct node *n, const void *plain,
+                            struct head *h, uint32_t *ret_left)
+{
+    const int axis = p->sf[n->in[0]].axis;
+    uint32_t made[2];
+    TRY(head_find(p, n, n->in[0], h));
+    if (!h->is)
+        return RILL_OK;
+    const int64_t frames = h->all.before;
+    TRY(sums_emit(p, n, n->attr, h->all.head, &made[0]));
+    TRY(sums_emit(p, n, plain, h->all.head, &made[1]));
+    TRY(pulser_slice(p, n->name, made[1], axis, frames - 1, frames, &made[1]));
+    TRY(head_known(p, h, made, 2));
+    h->made = made[0];
+    *ret_left = made[1];
+    return RILL_OK;
+}
+
+static rill_status sum_carried(struct pulser *p, const struct node *n, const void *plain,
+                               struct flow *f, struct carried *c)
+{
     const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = f->sf.axis };
-    const struct attr plain = { .name = "exclusive", .kind = ATTR_INT, .i = 0 };
-    int64_t first = cumsum_attr_of(n)->exclusive ? 0 : 1;
-    uint32_t in[2] = { 0, f->wire }, joined, sums, last;
-    void *attr = NULL;
-    TRY(pulser_attr_copy(p, n, &plain, 1, &attr));
-    TRY(pulser_state(p, n->name, &x, f->sf.axis, 1, &in[0]));
+    const int64_t first = cumsum_attr_of(n)->exclusive ? 0 : 1;
+    const uint32_t in[2] = { c->read, f->wire };
+    uint32_t joined, sums, last;
     TRY(pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, &joined));
-    TRY(pulser_emit(p, n->op, n->name, attr, (uint32_t[]) { joined, p->map[n->in[1]] }, 2, &sums,
-                    1));
+    TRY(sums_emit(p, n, plain, joined, &sums));
     TRY(pulser_slice(p, n->name, sums, f->sf.axis, f->sf.pulse, f->sf.pulse + 1, &last));
-    if (!graph_add_state(p->dst, n->name, in[0], last, NULL))
-        return pulser_no_memory(p);
+    TRY(pulser_carry_end(p, n, c, last));
+    f->sf.uniform = false;
     return pulser_slice(p, n->name, sums, f->sf.axis, first, first + f->sf.pulse, &f->wire);
+}
+
+static rill_status sum_along_time(struct pulser *p, const struct node *n, struct flow *f)
+{
+    const struct attr inclusive = { .name = "exclusive", .kind = ATTR_INT, .i = 0 };
+    const struct offset at = f->sf.at;
+    struct head h;
+    struct carried c;
+    void *plain = NULL;
+    uint32_t left = WIRE_NONE;
+    TRY(pulser_attr_copy(p, n, &inclusive, 1, &plain));
+    TRY(sum_head(p, n, plain, &h, &left));
+    if (h.is)
+        *f = h.all.inner;
+    TRY(flow_mask(p, n, f, NULL, true, false));
+    struct fact one = *pulser_dst_fact(p, f->wire);
+    one.shape[f->sf.axis] = dim_int(p->dst->dims, 1);
+    TRY(h.is ? head_carry(p, n, &h, &one, left, &c)
+             : pulser_carry(p, n, &one, &f->sf, WIRE_NONE, &c));
+    TRY(sum_carried(p, n, plain, f, &c));
+    if (h.is)
+        TRY(head_put(p, n, &h, f));
+    f->sf.at = at;
+    return pulser_bind(p, n, 0, f->wire, &f->sf);
 }
 
 rill_status rule_cumsum(struct pulser *p, const struct node *n)
@@ -527,8 +574,5 @@ rill_status rule_cumsum(struct pulser *p, const struct node *n)
                        "cannot stream: it runs backwards along axis %d of input 0, the time axis: "
                        "its first sum needs the last frame",
                        f.sf.axis);
-    TRY(flow_mask(p, n, &f, NULL, true, false));
-    TRY(sum_carried(p, n, &f));
-    f.sf.uniform = false;
-    return pulser_bind(p, n, 0, f.wire, &f.sf);
+    return sum_along_time(p, n, &f);
 }

@@ -2,9 +2,9 @@
 /* RNN, GRU and LSTM. Along time the states of a run are those of the next; frames before the
  * sequence are skipped. With time merged into the batch (a cell over frequency) every frame is a
  * sequence of its own and nothing is carried over. */
-#include "pulse/carry.h"
 #include "engine/ops/clock.h"
 #include "engine/ops/rnn.h"
+#include "pulse/heads.h"
 #include "pulse/ints.h"
 #include "pulse/rules.h"
 
@@ -117,15 +117,22 @@ static rill_status state_fact(struct pulser *p, const struct node *n, struct fac
     return RILL_OK;
 }
 
-/* The wire a state is read from, with what it starts from: the dst wire `from`, or, WIRE_NONE, what
- * input i of the node is. */
+/* Frames in front of the sequence, and the states behind them. */
+struct cell_head {
+    struct head of;
+    uint32_t state[2];
+};
+
+/* The wire that state k is read from, with what it starts from: what the head left, or what the
+ * input of the node is. */
 static rill_status state_read(struct pulser *p, const struct node *n, const struct stream_fact *s,
-                              unsigned i, uint32_t from, struct carried *ret)
+                              const struct cell_head *head, unsigned k, struct carried *ret)
 {
+    const unsigned i = IN_H + k;
     struct fact f;
     TRY(state_fact(p, n, &f));
-    if (from != WIRE_NONE)
-        return pulser_carry_from(p, n, &f, from, ret);
+    if (head->of.is)
+        return head_carry(p, n, &head->of, &f, head->state[k], ret);
     return pulser_carry(p, n, &f, s, i < n->n_in ? n->in[i] : WIRE_NONE, ret);
 }
 
@@ -160,44 +167,20 @@ static unsigned cell_states(const struct node *n)
     return node_is(n, OP_LSTM) ? 2 : 1;
 }
 
-/* What constant frames in front of the sequence become, and the states behind them; none: states
- * are WIRE_NONE. */
-struct cell_head {
-    struct padded all;
-    uint32_t state[2];
-};
-
-/* Whether the node comes earlier, as it does behind what is in front of the pad. */
-static bool head_wanted(const struct pulser *p, const struct node *n)
-{
-    const struct padded *q = &p->padded[n->in[IN_X]];
-    return q->is && !p->outer && !q->inputs && !node_has_kept(p, n) && padded_heads_whole(p, q) &&
-        (q->mode == PULSE_PAD_CONSTANT || q->mode == PULSE_PAD_VALUES) && q->before > 0 &&
-        q->before <= PADDED_GIVEN_MAX && p->sf[n->in[IN_X]].delay > q->inner.sf.delay - q->before;
-}
-
 static rill_status cell_head(struct pulser *p, const struct node *n, struct cell_head *ret)
 {
     uint32_t in[N_IN + N_RNN_OWN], out[3];
-    struct padded *q = &ret->all;
-    bool known = true;
-    *ret = (struct cell_head) { .state = { WIRE_NONE, WIRE_NONE } };
-    if (!head_wanted(p, n))
+    struct head *h = &ret->of;
+    TRY(head_find(p, n, n->in[IN_X], h));
+    if (!h->is)
         return RILL_OK;
-    *q = p->padded[n->in[IN_X]];
-    TRY(padded_frames(p, n, q, q->before, q->head, &q->head));
-    const unsigned n_in = cell_inputs(p, n, q->head, in), states = cell_states(n);
+    const unsigned n_in = cell_inputs(p, n, h->all.head, in), states = cell_states(n);
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, n_in, out, 1 + states));
-    for (unsigned k = 0; k < states; k++) {
-        TRY(pulser_known(p, out[1 + k], &ret->state[k]));
-        known &= ret->state[k] != WIRE_NONE;
-    }
-    if (!known) {
-        *ret = (struct cell_head) { .state = { WIRE_NONE, WIRE_NONE } };
-        return RILL_OK;
-    }
-    TRY(padded_given(p, n, p->sf[n->in[IN_X]].length, q->before, q));
-    return pulser_known(p, out[0], &q->head);
+    TRY(head_known(p, h, out, 1 + states));
+    h->made = out[0];
+    for (unsigned k = 0; k < states; k++)
+        ret->state[k] = out[1 + k];
+    return RILL_OK;
 }
 
 /* The node on f; what it starts from is that of the head where there is one. */
@@ -209,7 +192,7 @@ static rill_status cell_emit(struct pulser *p, const struct node *n, const struc
     struct carried c[2];
     unsigned n_in = cell_inputs(p, n, f->wire, in);
     for (unsigned k = 0; k < states; k++) {
-        TRY(state_read(p, n, &f->sf, IN_H + k, head->state[k], &c[k]));
+        TRY(state_read(p, n, &f->sf, head, k, &c[k]));
         in[IN_H + k] = c[k].read;
     }
     if (f->sf.delay) {
@@ -232,17 +215,14 @@ static rill_status cell_along_time(struct pulser *p, const struct node *n, struc
         if (pulser_kept(p, n->in[i]) && i != IN_H && i != IN_C)
             return kept_refuse(p, n);
     TRY(cell_head(p, n, &head));
-    const bool padded = head.state[0] != WIRE_NONE, wanted = n->n_out && n->out[0] != WIRE_NONE;
+    const bool wanted = n->n_out && n->out[0] != WIRE_NONE;
     const struct offset at = f->sf.at;
-    if (padded)
-        *f = head.all.inner;
+    if (head.of.is)
+        *f = head.of.all.inner;
     TRY(flow_delay(p, n->name, f, larger(kept_delay(p, n, &f->sf) - f->sf.delay, 0)));
     TRY(cell_emit(p, n, &head, f));
-    if (padded && wanted) {
-        head.all.inner = *f;
-        p->padded[n->out[0]] = head.all;
-        TRY(padded_put(p, n, &head.all, f));
-    }
+    if (head.of.is && wanted)
+        TRY(head_put(p, n, &head.of, f));
     f->sf.at = at;
     return wanted ? pulser_bind(p, n, 0, f->wire, &f->sf) : RILL_OK;
 }

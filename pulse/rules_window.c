@@ -583,7 +583,9 @@ rill_status rule_slice(struct pulser *p, const struct node *n)
     int64_t first, frames;
     if (at >= 0 && slice_keeps(p, n, at, &f, &first, &frames)) {
         TRY(slice_others(p, n, at, &f.wire));
-        return kept_frames(p, n, 0, &f, first, frames);
+        if (q.is)
+            TRY(padded_others(p, n, at, &q));
+        return kept_frames(p, n, 0, &f, &q, first, frames);
     }
     if (at >= 0)
         TRY(slice_time(p, n, at, &f));
@@ -617,7 +619,7 @@ static rill_status part_emit(struct pulser *p, const struct node *n, unsigned k,
     first = dim_value(begin);
     if (dim_is_const(size)) {
         frames = dim_value(size);
-        return kept_frames(p, n, k, &f, first, frames);
+        return kept_frames(p, n, k, &f, &p->padded[n->in[0]], first, frames);
     }
     if (!pulser_growth(p, size, &num, &den)) {
         dim_print(size, text, sizeof text);

@@ -108,6 +108,8 @@ rill_status padded_join(struct pulser *p, const struct node *n, uint32_t src_wir
     TRY(padded_frames(p, n, &outer, outer.after, outer.tail, &last));
     TRY(frames_join(p, n, axis, first, head, &q->head));
     TRY(frames_join(p, n, axis, tail, last, &q->tail));
+    if (q->direct && !outer.inputs) /* frames that are always there count with those behind them */
+        q->direct += outer.before;
     padded_heads_join(q, &outer);
     q->before += outer.before;
     q->after += outer.after;

@@ -41,7 +41,8 @@ static uint32_t cell_over(struct gb *b, uint32_t x, const char *cell, bool start
 
 /* Pads and what reads them; frames that are cut off in front of that. */
 struct read {
-    const char *op, *attrs; /* op: a cell, Resize, ConvTranspose, Conv or AveragePool */
+    const char *op, *attrs; /* op: a cell, Sum (of all before), Resize, ConvTranspose, Conv or
+                               AveragePool */
     const char *mode;       /* of the Pad */
     int64_t before, after, cut;
     int64_t behind; /* given frames that are joined to what is padded */
@@ -62,6 +63,7 @@ static uint32_t read_emit(struct gb *b, const struct read *c, uint32_t x)
                                : GB(b, "Resize", c->attrs, x, WIRE_NONE, gb_floats(b, 3, scales));
     }
     case 'A': return GB(b, c->op, c->attrs, x);
+    case 'S': return GB(b, "CumSum", c->attrs ? c->attrs : "", x, gb_int(b, 2));
     default: return GB(b, c->op, c->attrs ? c->attrs : "", x, gb_weights(b, 3, 2, 2, 4));
     }
 }
@@ -107,6 +109,84 @@ static void test_cells(void)
         { .op = "LSTM", .before = 1, .after = 1, .cut = 1, .ahead = true, .layer = true },
     };
     test_reads("a cell", list, sizeof list / sizeof *list, 1);
+    static const struct read copies[] = {
+        { .op = "GRU", .mode = "edge", .before = 2, .cut = 2 },
+        { .op = "LSTM", .mode = "edge", .before = 3, .after = 2, .cut = 2, .layer = true },
+        { .op = "RNN", .mode = "edge", .before = 2, .cut = 3, .ahead = true, .start = true },
+        { .op = "GRU", .mode = "reflect", .before = 2, .after = 1, .cut = 1 },
+        { .op = "LSTM", .mode = "reflect", .before = 3, .cut = 3, .layer = true, .ahead = true },
+    };
+    test_reads("a cell behind copies", copies, sizeof copies / sizeof *copies, 1);
+}
+
+/* Sums of all frames so far. */
+static void test_sums(void)
+{
+    static const struct read list[] = {
+        { .op = "Sum", .before = 2, .cut = 2 },
+        { .op = "Sum", .before = 3, .after = 2, .cut = 1, .layer = true },
+        { .op = "Sum", .attrs = "exclusive=1", .before = 2, .cut = 2, .layer = true },
+        { .op = "Sum", .attrs = "exclusive=1", .before = 3, .cut = 3 },
+        { .op = "Sum", .mode = "edge", .before = 2, .cut = 2 },
+        { .op = "Sum", .mode = "edge", .before = 3, .after = 1, .cut = 2, .layer = true },
+        { .op = "Sum", .attrs = "exclusive=1", .mode = "edge", .before = 2, .cut = 3 },
+        { .op = "Sum", .mode = "reflect", .before = 2, .cut = 2, .ahead = true },
+        { .op = "Sum", .mode = "reflect", .before = 3, .after = 2, .cut = 1, .layer = true },
+    };
+    test_reads("sums", list, sizeof list / sizeof *list, 1);
+}
+
+/* First frames of what is padded, which become their negatives, in front of those behind them. */
+struct turned {
+    const char *mode; /* NULL: given frames are joined */
+    int64_t before, frames, after;
+    bool split; /* by a Split, else by Slices */
+    bool cell;  /* between those and a convolution that looks one frame ahead */
+    bool ahead; /* what is padded looks one frame ahead */
+};
+
+static void first_turned(struct gb *b, const void *ctx)
+{
+    const struct turned *c = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME), first, rest;
+    if (c->ahead)
+        x = GB(b, "Conv", "pads=0,1", x, gb_weights(b, 3, 2, 2, 2));
+    x = c->mode ? gb_pad(b, x, 3, 2, c->mode, c->before, c->after)
+                : GB(b, "Concat", "axis=2", gb_weights(b, 3, 1, 2, (int) c->before), x);
+    first = gb_slice(b, x, 2, 0, c->frames, 1);
+    if (c->split)
+        first = GB(b, "Gather", "axis=2", x, gb_ints(b, 0, 1));
+    rest = gb_slice(b, x, 2, c->frames, INT64_MAX, 1);
+    x = GB(b, "Concat", "axis=2", GB(b, "Neg", "", first), rest);
+    if (c->cell)
+        x = cell_over(b, x, "GRU", false);
+    gb_output(b, GB(b, "Conv", "pads=0,1", x, gb_weights(b, 3, 2, 2, 2)));
+}
+
+static void test_turned(void)
+{
+    static const int64_t lengths[] = { 2, 3, 4, 9, 30, -1 };
+    static const struct turned list[] = {
+        { .before = 1, .frames = 2 },
+        { .before = 1, .frames = 2, .cell = true },
+        { .before = 3, .frames = 2, .cell = true },
+        { .before = 2, .frames = 3, .ahead = true },
+        { .before = 1, .frames = 2, .split = true },
+        { .mode = "constant", .before = 2, .frames = 3, .after = 2 },
+        { .mode = "edge", .before = 2, .frames = 3, .after = 2, .ahead = true },
+        { .mode = "edge", .before = 2, .frames = 3, .cell = true },
+        { .mode = "reflect", .before = 1, .frames = 2 },
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        for (int64_t pulse = 1; pulse <= 5; pulse++) {
+            const int64_t pulses[] = { pulse, -1 }, more = needless(first_turned, &list[i], pulse);
+            struct oracle o = { .seed = 1 };
+            oracle_check(more == 0, "first %zu at %lld: %lld late", i, (long long) pulse,
+                         (long long) more);
+            if (oracle_open(&o, first_turned, &list[i], NULL) == LAW_HOLDS)
+                oracle_laws(&o, "first", pulses, lengths);
+            oracle_close(&o);
+        }
 }
 
 #define NEAREST_HALF "mode='nearest coordinate_transformation_mode='half_pixel"
@@ -577,6 +657,8 @@ int main(void)
 {
     const char *nets = getenv("RILL_NETS"), *first = getenv("RILL_NETS_FIRST");
     test_cells();
+    test_sums();
+    test_turned();
     test_resizes();
     test_alone();
     test_windows();

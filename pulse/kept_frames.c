@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* First frames that are picked out of a sequence, or of what pads it and the sequence inside. */
+#include "engine/base/dim_claims.h"
+#include "engine/ops/clock.h"
+#include "pulse/ints.h"
+#include "pulse/lengths.h"
+#include "pulse/pulser.h"
+
+#define FRAMES_KEPT_MAX 65536
+
+/* Whether a stream that has any frames may have too few there, and is not refused for that.
+ * ret_least: the length from which on it has them; 0: not known. */
+static bool may_lack(const struct pulser *p, const struct flow *f, int64_t end, int64_t *ret_least)
+{
+    struct lengths l;
+    int64_t v, last = 0;
+    *ret_least = 0;
+    if (!lengths_decide(p, &f->sf.length, 1, end, false, &l))
+        return true;
+    for (int64_t at = 1; at < l.end; at++)
+        if (dims_allow(p->dst->dims, p->symbol, at) &&
+            !dims_need_broken(p->dst->dims, p->symbol, at) &&
+            dim_eval(f->sf.length, p->symbol, at, &v) && v < end)
+            last = at;
+    *ret_least = last < l.end - l.period ? last + 1 : 0;
+    return last > 0;
+}
+
+/* Frames of the sequence in q, and behind it of what is put there. */
+static rill_status kept_inner(struct pulser *p, const struct node *n, const struct padded *q,
+                              int64_t first, int64_t frames, uint32_t *ret, int64_t *ret_inputs)
+{
+    const struct flow_pad behind = {
+        .mode = q->mode, .after = q->after, .fill = q->fill, .head = WIRE_NONE, .tail = q->tail
+    };
+    struct flow f = q->inner;
+    TRY(flow_pad(p, n, &f, &behind));
+    f.sf.length = dim_add_int(p->dst->dims, f.sf.length, q->after);
+    TRY(flow_resolve(p, n, &f));
+    *ret_inputs = kept_inputs(&f, first + frames - 1);
+    return kept_first(p, n, &f, first, frames, ret);
+}
+
+rill_status kept_padded(struct pulser *p, const struct node *n, const struct padded *q,
+                        int64_t first, int64_t frames, uint32_t *ret, int64_t *ret_inputs)
+{
+    const int axis = q->inner.sf.axis;
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = axis };
+    const int64_t inner = larger(first + frames - q->before, 0);
+    uint32_t in[2];
+    int64_t inputs;
+    if (first >= q->before)
+        return kept_inner(p, n, q, first - q->before, frames, ret, ret_inputs);
+    *ret_inputs = larger(q->inputs, 1);
+    TRY(padded_frames(p, n, q, q->before, q->head, &in[0]));
+    if (first || inner == 0)
+        TRY(pulser_slice(p, n->name, in[0], axis, first, smaller(first + frames, q->before),
+                         &in[0]));
+    *ret = in[0];
+    if (inner == 0)
+        return RILL_OK;
+    TRY(kept_inner(p, n, q, 0, inner, &in[1], &inputs));
+    *ret_inputs = larger(*ret_inputs, inputs);
+    return pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, ret);
+}
+
+/* Whether the first `end` frames of what is padded by *q are there earlier, as those in front and
+ * those of the sequence: if those in front are made of it, all at once. In a branch frames go by
+ * its own runs. */
+static bool padded_early(const struct pulser *p, const struct padded *q, const struct flow *f,
+                         int64_t end)
+{
+    const int64_t inputs = padded_heads_inputs(q);
+    return q->is && !p->outer && q->before > 0 && padded_heads_there(p, q) &&
+        q->before <= (inputs ? PADDED_KEPT_MAX : PADDED_GIVEN_MAX) &&
+        (!inputs || kept_inputs(&q->inner, end - 1 - q->before) <= inputs) &&
+        q->inner.sf.delay - q->before < f->sf.delay;
+}
+
+/* ret_kept: when they have come. */
+static rill_status frames_keep(struct pulser *p, const struct node *n, struct flow *f,
+                               const struct padded *around, int64_t first, int64_t frames,
+                               uint32_t *ret, struct kept *ret_kept)
+{
+    struct padded q = *around;
+    ret_kept->direct = frames;
+    if (padded_early(p, &q, f, first + frames)) {
+        if (padded_by_copies(&q))
+            TRY(padded_given(p, n, f->sf.length, q.before, &q));
+        ret_kept->direct = q.inputs ? 0 : frames;
+        return kept_padded(p, n, &q, first, frames, ret, &ret_kept->inputs);
+    }
+    TRY(flow_resolve(p, n, f));
+    ret_kept->inputs = kept_inputs(f, first + frames - 1);
+    return kept_first(p, n, f, first, frames, ret);
+}
+
+rill_status kept_frames(struct pulser *p, const struct node *n, unsigned k, struct flow *f,
+                        const struct padded *around, int64_t first, int64_t frames)
+{
+    uint32_t w = n->out[k];
+    struct kept kept = { 0 };
+    if (p->outer && !p->branch)
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: in a body of a loop it takes frames at fixed places of the "
+                       "sequence; taken outside they stream");
+    if (frames > FRAMES_KEPT_MAX || first > INT32_MAX)
+        return op_fail(p->err, RILL_LIMIT, n, "keeps more than %d frames", FRAMES_KEPT_MAX);
+    TRY(frames_keep(p, n, f, around, first, frames, &p->map[w], &kept));
+    p->sf[w] = (struct stream_fact) { .axis = -1 };
+    p->kept[w] = kept;
+    if (may_lack(p, f, first + frames, &p->kept[w].least))
+        p->kept[w].frames = dim_int(p->dst->dims, first + frames);
+    return RILL_OK;
+}
