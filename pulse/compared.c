@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/compared.h"
 #include "pulse/compared_nodes.h"
+#include "pulse/position_fractions.h"
 
 #define CHUNKS_MAX 4 /* chunks of chunks */
 
@@ -116,20 +117,30 @@ static bool is_plain(const struct placed_edit *c, const struct node *n)
             continue;
         for (int axis = 0; axis < RANK_MAX; axis++)
             if (dim_is_const(dim_sub(c->ps.dims, k->e, c->ps.axis[axis])))
-                return !node_is(n, OP_EQUAL);
+                return true;
     }
     return false;
 }
 
+/* Whether the node is where truths begin: those behind it are made of them. */
+static bool begins_truth(const struct placed_edit *c, const struct node *n)
+{
+    static const enum op_id ops[] = { OP_CAST, OP_EQUAL,         OP_GREATER,    OP_GREATER_OR_EQUAL,
+                                      OP_LESS, OP_LESS_OR_EQUAL, OP_REDUCE_MIN, OP_REDUCE_PROD };
+    const struct wire *wires = c->e->g->wires;
+    return node_is_among(n, ops, sizeof ops / sizeof *ops) && n->out[0] < c->e->n_wires &&
+        wires[n->out[0]].fact.type == DTYPE_BOOL &&
+        !(node_is(n, OP_CAST) && wires[n->in[0]].fact.type == DTYPE_BOOL);
+}
+
 rill_status compared_look(struct placed_edit *c, uint32_t at)
 {
-    static const enum op_id ops[] = { OP_EQUAL, OP_GREATER, OP_GREATER_OR_EQUAL, OP_LESS,
-                                      OP_LESS_OR_EQUAL };
     const struct node *n = &c->e->g->nodes[at];
     struct compared q;
-    if (!node_is_among(n, ops, sizeof ops / sizeof *ops) || n->out[0] >= c->e->n_wires)
+    if (!begins_truth(c, n))
         return RILL_OK;
     TRY(placed_edit_want(c));
-    return c->found && !is_plain(c, n) && compared_find(c, n->out[0], &q) ? compared_put(c, at, &q)
-                                                                          : RILL_OK;
+    if (!c->found || (n->n_in == 2 && position_orders(n->op->id) && is_plain(c, n)))
+        return RILL_OK;
+    return compared_find(c, n->out[0], &q) ? compared_put(c, at, &q) : RILL_OK;
 }

@@ -46,6 +46,34 @@ static bool decides(const struct placed_edit *c, const struct node *n)
     return !all;
 }
 
+/* The operand of a Clip, or of a least or largest, that is what comes out in every frame, beside
+ * one that the length makes; WIRE_NONE: none is. */
+static uint32_t passed_on(const struct placed_edit *c, const struct node *n)
+{
+    static const enum op_id ends[] = { OP_CLIP, OP_MAX, OP_MIN };
+    const struct position *of = c->ps.of, *y = &of[n->out[0]];
+    uint32_t same = WIRE_NONE;
+    bool length = false;
+    for (unsigned i = 0; node_is_among(n, ends, sizeof ends / sizeof *ends) && i < n->n_in; i++) {
+        const uint32_t w = n->in[i];
+        if (w == WIRE_NONE || !of[w].e)
+            continue;
+        length |= dim_mentions(of[w].e, c->ps.time);
+        if (of[w].e == y->e && !of[w].pair && !y->pair && of[w].parts <= 1 && y->parts <= 1 &&
+            fact_same(&c->e->g->wires[w].fact, &c->e->g->wires[n->out[0]].fact))
+            same = w;
+    }
+    return length ? same : WIRE_NONE;
+}
+
+static rill_status pass_on(struct placed_edit *c, uint32_t at, uint32_t wire)
+{
+    struct node *n = &c->e->g->nodes[at];
+    n->op = op_by_id(OP_IDENTITY);
+    n->attr = NULL;
+    return edit_inputs(c->e, at, &wire, 1) ? RILL_OK : err_set(c->err, RILL_NOMEM, "out of memory");
+}
+
 static rill_status node_look(struct placed_edit *c, uint32_t at)
 {
     const struct node *n = &c->e->g->nodes[at];
@@ -55,6 +83,9 @@ static rill_status node_look(struct placed_edit *c, uint32_t at)
         node_is_among(n, moves, sizeof moves / sizeof *moves) || may_end(c->e->g, n))
         return RILL_OK;
     TRY(placed_edit_want(c));
+    const uint32_t same = c->found ? passed_on(c, n) : WIRE_NONE;
+    if (same != WIRE_NONE)
+        return pass_on(c, at, same);
     return c->found && is_along_time(c, &c->e->g->wires[n->out[0]].fact) &&
             number_of(c, n->out[0], &number) && decides(c, n)
         ? placed_number(c, at, (double) number)

@@ -3,6 +3,7 @@
 #include "engine/ops/attrs.h"
 #include "pulse/exact.h"
 #include "pulse/position_fractions.h"
+#include "pulse/position_least.h"
 #include "pulse/position_sums.h"
 #include "pulse/position_windows.h"
 #include "pulse/within.h"
@@ -311,7 +312,7 @@ static struct position cast(const struct walk *w, const struct node *n)
             struct position) { .e = dim_add(ds, zero, dim_mul(ds, y.e, dim_sub(ds, one, zero))) };
     }
     if (to == DTYPE_BOOL)
-        return (struct position) { .e = from == DTYPE_BOOL
+        return (struct position) { .e = from == DTYPE_BOOL || truth_is(y.e)
                                        ? y.e
                                        : truth_not(ds, dim_eq(ds, y.e, dim_int(ds, 0))) };
     if (dtype_is_half(to))
@@ -661,6 +662,8 @@ static struct position node_position(const struct walk *w, const struct node *n)
     case OP_WHERE: return where(w, n, rank);
     case OP_CUMSUM: return counted(w, n, rank);
     case OP_REDUCE_SUM: return summed(w, n);
+    case OP_REDUCE_MIN:
+    case OP_REDUCE_PROD: return position_least(w->ps, w->g, w->symbol, n);
     case OP_MUL: return multiplied(w, n, rank);
     case OP_SIGN: return sign(w, n);
     case OP_ABS: return absolute(w, &w->ps->of[n->in[0]]);

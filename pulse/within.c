@@ -9,6 +9,17 @@ const struct dim *truth_or(struct dims *ds, const struct dim *a, const struct di
     return dim_sub(ds, dim_add(ds, a, b), dim_mul(ds, a, b));
 }
 
+bool truth_is(const struct dim *e)
+{
+    const struct dim_parts x = dim_parts(e);
+    bool all = x.form == DIM_FORM_PRODUCT;
+    for (unsigned i = 0; all && i < x.n; i++)
+        all = truth_is(x.arg[i]);
+    return all || x.form == DIM_FORM_AT_LEAST || x.form == DIM_FORM_EQUAL ||
+        (x.form == DIM_FORM_SUM && x.n == 1 && x.value == 1 && x.coef[0] == -1 &&
+         truth_is(x.arg[0]));
+}
+
 static bool is_end(enum dim_form form)
 {
     return form == DIM_FORM_LEAST || form == DIM_FORM_MOST;
@@ -70,18 +81,18 @@ const struct dim *within_eq(struct dims *ds, const struct dim *a, const struct d
 
 /* ---- what axes decide ---- */
 
-/* A comparison in e that has the length in it and is none of those in `seen`; NULL: there is none.
- */
-static const struct dim *comparison_of(const struct positions *ps, const struct dim *e,
-                                       const struct dim *const *seen, unsigned n)
+/* A comparison, or a least or largest, in e that has the length in it and is none of those in
+ * `seen`; NULL: there is none. */
+static const struct dim *undecided_in(const struct positions *ps, const struct dim *e,
+                                      const struct dim *const *seen, unsigned n)
 {
     const struct dim_parts x = dim_parts(e);
     const struct dim *y = NULL;
     if (!dim_mentions(e, ps->time))
         return NULL;
     for (unsigned i = 0; !y && i < x.n; i++)
-        y = comparison_of(ps, x.arg[i], seen, n);
-    if (y || x.form != DIM_FORM_AT_LEAST)
+        y = undecided_in(ps, x.arg[i], seen, n);
+    if (y || (x.form != DIM_FORM_AT_LEAST && !is_end(x.form)))
         return y;
     for (unsigned i = 0; i < n; i++)
         if (seen[i] == e)
@@ -116,6 +127,16 @@ static const struct dim *decided_by_term(const struct positions *ps, const struc
     return dim_is_const(y) ? y : NULL;
 }
 
+/* How often the sum has that term. */
+static int64_t times_in(const struct dim *sum, const struct dim *term)
+{
+    const struct dim_parts x = dim_parts(sum);
+    for (unsigned i = 0; x.form == DIM_FORM_SUM && i < x.n; i++)
+        if (x.arg[i] == term)
+            return x.coef[i];
+    return 0;
+}
+
 /* The same where both sides differ by the size, or by less, and something else. */
 static const struct dim *decided(const struct positions *ps, const struct dim *c,
                                  const struct dim *at, const struct dim *size)
@@ -125,9 +146,41 @@ static const struct dim *decided(const struct positions *ps, const struct dim *c
     const struct dim *y = decided_by_term(ps, c, at, size), *zero = dim_int(ds, 0);
     const struct dim *none = dim_sub(ds, dim_add_int(ds, dim_add(ds, at, ps->more), 1), size),
                      *apart = dim_sub(ds, x.arg[0], x.arg[1]);
-    for (int64_t k = -1; !y && k <= 1; k += 2) {
-        const struct dim *is = dim_ge(ds, dim_add(ds, apart, dim_mul_int(ds, none, k)), zero);
+    const int64_t times[] = { -1, 1, times_in(apart, at) };
+    for (unsigned i = 0; !y && i < 3; i++) {
+        const struct dim *is =
+            dim_ge(ds, dim_sub(ds, apart, dim_mul_int(ds, none, times[i])), zero);
         y = dim_is_const(is) ? is : NULL;
+    }
+    return y;
+}
+
+/* What comparison c is, within all axes. */
+static const struct dim *decided_within(const struct positions *ps, const struct dim *c,
+                                        const struct dim *const *size, int rank)
+{
+    const struct dim *y = NULL;
+    for (int k = 0; !y && dim_parts(c).form == DIM_FORM_AT_LEAST && k < rank; k++)
+        if (size[k] && c == dim_ge(ps->dims, ps->axis[k], size[k]))
+            y = dim_int(ps->dims, 0);
+        else if (size[k])
+            y = decided(ps, c, ps->axis[k], size_of_some(size[k]));
+    return y;
+}
+
+/* The one of two that an end always is; NULL: there are more, or neither is. */
+static const struct dim *end_within(const struct positions *ps, const struct dim *end,
+                                    const struct dim *const *size, int rank)
+{
+    const struct dim_parts x = dim_parts(end);
+    const struct dim *y = NULL;
+    if (x.n != 2)
+        return NULL;
+    for (unsigned i = 0; !y && i < 2; i++) {
+        const struct dim *c = dim_ge(ps->dims, x.arg[i], x.arg[1 - i]),
+                         *is = decided_within(ps, c, size, rank);
+        if (is && dim_is(is, 1))
+            y = x.form == DIM_FORM_MOST ? x.arg[i] : x.arg[1 - i];
     }
     return y;
 }
@@ -137,14 +190,10 @@ const struct dim *within_axes(const struct positions *ps, const struct dim *e,
 {
     const struct dim *seen[DECIDED_MAX], *c;
     unsigned n = 0;
-    while (n < DECIDED_MAX && (c = comparison_of(ps, e, seen, n))) {
-        const struct dim *y = NULL;
+    while (n < DECIDED_MAX && (c = undecided_in(ps, e, seen, n))) {
+        const struct dim *y = is_end(dim_parts(c).form) ? end_within(ps, c, size, rank)
+                                                        : decided_within(ps, c, size, rank);
         seen[n++] = c;
-        for (int k = 0; !y && k < rank; k++)
-            if (size[k] && c == dim_ge(ps->dims, ps->axis[k], size[k]))
-                y = dim_int(ps->dims, 0);
-            else if (size[k])
-                y = decided(ps, c, ps->axis[k], size_of_some(size[k]));
         e = y ? dim_subst(ps->dims, e, c, y) : e;
     }
     return e;

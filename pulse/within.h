@@ -7,6 +7,7 @@
 
 /* Of truth values. */
 const struct dim *truth_or(struct dims *ds, const struct dim *a, const struct dim *b);
+bool truth_is(const struct dim *e); /* comparisons, several of them, or what they are not */
 
 /* Whether a >= b: of the least or largest of what the length is among, each is compared. */
 const struct dim *within_ge(const struct positions *ps, const struct dim *a, const struct dim *b);

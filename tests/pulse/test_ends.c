@@ -103,10 +103,54 @@ static void attention(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "MatMul", "", w, x));
 }
 
-static bool opened(struct oracle *o, const struct ended *q)
+/* Frames of which a mask shows all others are 0: of two frames back, of chunks of 4 and those of
+ * the chunk before, or of all up to it. */
+static void all_seen(struct gb *b, const void *ctx)
+{
+    const int how = *(const int *) ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH),
+                   n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 1)),
+                   at = GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1)),
+                   of = how % 3 == 1 ? GB(b, "Div", "", at, gb_int(b, 4)) : at,
+                   apart = GB(b, "Sub", "", GB(b, "Unsqueeze", "", of, gb_ints(b, 1)),
+                              GB(b, "Unsqueeze", "", of, gb_ints(b, 0)));
+    uint32_t m = GB(b, "GreaterOrEqual", "", apart, gb_int(b, 0));
+    if (how % 3 < 2)
+        m = GB(b, "And", "", m, GB(b, "Less", "", apart, gb_int(b, 2)));
+    if (how < 3) {
+        m = GB(b, "Where", "", m, gb_scalar(b, 0), gb_scalar(b, -INFINITY));
+        m = GB(b, "Equal", "", m, gb_scalar(b, 0));
+    }
+    m = GB(b, how % 2 ? "ReduceProd" : "ReduceMin", "keepdims=1", GB(b, "Cast", "to=7", m),
+           gb_ints(b, 1));
+    gb_output(b, GB(b, "Where", "", GB(b, "Cast", "to=13", m), gb_scalar(b, 0), x));
+}
+
+/* Places of each fourth frame, at most the last, which they never reach: of a mask of data. */
+static void held_places(struct gb *b, const void *ctx)
+{
+    const int how = *(const int *) ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, 1, GB_TIME),
+                   t = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 2)),
+                   y = GB(b, "Conv", "strides=4 pads=2,3", x, gb_weights(b, 3, 2, 1, 6)),
+                   n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", y), gb_int(b, 2)),
+                   last = minus(b, t, 1),
+                   mask = GB(b, "Less", "", GB(b, "Squeeze", "", x, gb_ints(b, 1)),
+                             gb_scalar(b, 0.4f));
+    uint32_t at = GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1));
+    at = GB(b, "Mul", "", at, gb_int(b, 4));
+    at = how % 2 ? GB(b, "Min", "", last, at) : GB(b, "Clip", "", at, gb_int(b, 0), last);
+    const uint32_t seen = how < 2
+        ? GB(b, "GatherElements", "axis=1", mask, GB(b, "Unsqueeze", "", at, gb_ints(b, 0)))
+        : GB(b, "Gather", "axis=1", mask, at);
+    gb_output(b,
+              GB(b, "Where", "", GB(b, "Unsqueeze", "", seen, gb_ints(b, 1)), y, gb_scalar(b, 0)));
+}
+
+static bool opened(struct oracle *o, gb_recipe *recipe, const void *q)
 {
     static const struct pass fold = { "positions-folded", true, graph_with_positions_folded };
-    const bool made = oracle_open(o, attention, q, NULL) == LAW_HOLDS;
+    const bool made = oracle_open(o, recipe, q, NULL) == LAW_HOLDS;
     struct graph *g = &o->model->decluttered.g;
     return made && passes_run(&fold, 1, g, g, NULL, &o->err) == RILL_OK;
 }
@@ -118,8 +162,19 @@ static void test_streams(void)
     for (int i = 0; i < 4 * N_ENDS; i++) {
         const struct ended q = { i / 4, i % 2, i / 2 % 2 * 3 };
         struct oracle o = { .seed = 1 };
-        oracle_check(opened(&o, &q), "%d: %s", i, o.err.text);
+        oracle_check(opened(&o, attention, &q), "%d: %s", i, o.err.text);
         oracle_laws(&o, "masks that end", pulses, lengths);
+        oracle_close(&o);
+    }
+}
+
+static void test_others(gb_recipe *recipe, int n, const char *name)
+{
+    static const int64_t pulses[] = { 4, 8, -1 }, lengths[] = { 1, 2, 3, 4, 5, 8, 9, 15, 31, -1 };
+    for (int i = 0; i < n; i++) {
+        struct oracle o = { .seed = 1 };
+        oracle_check(opened(&o, recipe, &i), "%s %d: %s", name, i, o.err.text);
+        oracle_check(oracle_laws(&o, name, pulses, lengths) > 0, "%s: no whole run", name);
         oracle_close(&o);
     }
 }
@@ -128,7 +183,7 @@ static void test_refused(void)
 {
     const struct ended q = { HALF, false, 0 };
     struct oracle o = { .seed = 1 };
-    oracle_check(opened(&o, &q), "%s", o.err.text);
+    oracle_check(opened(&o, attention, &q), "%s", o.err.text);
     oracle_check(oracle_pulse(&o, 4) == LAW_REFUSED &&
                      strstr(o.err.text, "what a query sees depends on the length of the sequence"),
                  "%s", o.err.text);
@@ -138,6 +193,8 @@ static void test_refused(void)
 int main(void)
 {
     test_streams();
+    test_others(all_seen, 6, "frames that see all");
+    test_others(held_places, 4, "places up to the last");
     test_refused();
     return oracle_end();
 }

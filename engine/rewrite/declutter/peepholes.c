@@ -125,6 +125,26 @@ static bool gather_put(struct node *n, uint32_t x, uint32_t places)
     return true;
 }
 
+/* Elements along an axis which is the only one of more than one index, by a list that an Unsqueeze
+ * gave the others, are a Gather by that list. */
+static bool elements_are_rows(const struct graph *g, struct node *n)
+{
+    const struct node *wide =
+        node_is(n, OP_GATHER_ELEMENTS) ? match_op(g, n->in[1], OP_UNSQUEEZE) : NULL;
+    if (!wide || g->wires[wide->in[0]].fact.rank != 1)
+        return false;
+    const struct fact *x = &g->wires[n->in[0]].fact, *ix = &g->wires[n->in[1]].fact;
+    bool rows = true;
+    for (int i = 0; rows && i < x->rank; i++)
+        rows = i == axis_normalise(axis_of(n), x->rank) ||
+            (dim_is(x->shape[i], 1) && dim_is(ix->shape[i], 1));
+    if (!rows)
+        return false;
+    n->op = op_by_id(OP_GATHER); /* its axis is the same attribute */
+    n->in[1] = wide->in[0];
+    return true;
+}
+
 static bool is_by_coordinates(const struct node *n)
 {
     return node_is(n, OP_GATHER_ND) && !gather_nd_attr_of(n)->batch_dims;
@@ -363,7 +383,8 @@ static uint32_t any_peephole(struct graph *g, uint32_t i)
 {
     struct node *n = &g->nodes[i];
     if (!rows_merge(g, n) && !places_merge(g, n) && !coordinate_goes(g, n) &&
-        !chosen_expands(g, n) && !fronts_go(g, i) && !type_named(g, n) && changes_nothing(g, n))
+        !elements_are_rows(g, n) && !chosen_expands(g, n) && !fronts_go(g, i) &&
+        !type_named(g, n) && changes_nothing(g, n))
         return n->in[0];
     return chosen_whole(g, &g->nodes[i]);
 }
