@@ -157,6 +157,20 @@ static void FN(move_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx
         FN(turn_few)(y + (ptrdiff_t) whole * ldy, ldy, x + whole, ldx, rows - whole, columns);
 }
 
+#ifdef V16_EIGHTS
+/* Rows of eight, two by two; returns how many were moved. */
+static inline size_t FN(move_eights)(float *y, const float *x, const struct kern_strided_copy *m,
+                                     const struct FN(grid) g, const bool twice)
+{
+    const ptrdiff_t to = m->to[2], from = m->from[2];
+    size_t c = 0;
+    for (; c + 2 <= m->n[2]; c += 2, y += 2 * to, x += 2 * from)
+        v16_store_eights(y, y + to,
+                         FN(v_grid)(v16_load_eights(x, x + from), g, false, twice, false));
+    return c;
+}
+#endif
+
 V16_UNROLLED void FN(move_rounded)(float *y, const float *x, const struct kern_strided_copy *m,
                                    const bool twice)
 {
@@ -165,9 +179,14 @@ V16_UNROLLED void FN(move_rounded)(float *y, const float *x, const struct kern_s
         float *yb = y;
         const float *xb = x;
         for (size_t b = 0; b < m->n[1]; b++, yb += m->to[1], xb += m->from[1]) {
-            float *yc = yb;
-            const float *xc = xb;
-            for (size_t c = 0; c < m->n[2]; c++, yc += m->to[2], xc += m->from[2])
+            size_t c = 0;
+#ifdef V16_EIGHTS
+            if (m->n[3] == 8)
+                c = FN(move_eights)(yb, xb, m, g, twice);
+#endif
+            float *yc = yb + (ptrdiff_t) c * m->to[2];
+            const float *xc = xb + (ptrdiff_t) c * m->from[2];
+            for (; c < m->n[2]; c++, yc += m->to[2], xc += m->from[2])
                 FN(grid_row)(yc, xc, g, m->n[3], false, twice, false);
         }
     }

@@ -92,6 +92,17 @@ V16_INLINE v16 v16_pick(m16 m, v16 yes, v16 no)
     return (v16) { _mm256_blendv_ps(no.lo, yes.lo, m.lo), _mm256_blendv_ps(no.hi, yes.hi, m.hi) };
 }
 /* a where b is not more, b where it is or is NaN. */
+/* Eight lanes here and eight there. */
+#define V16_EIGHTS
+V16_INLINE v16 v16_load_eights(const float *p, const float *q)
+{
+    return (v16) { _mm256_loadu_ps(p), _mm256_loadu_ps(q) };
+}
+V16_INLINE void v16_store_eights(float *p, float *q, v16 a)
+{
+    _mm256_storeu_ps(p, a.lo);
+    _mm256_storeu_ps(q, a.hi);
+}
 /* The first n lanes. */
 #define V16_FIRST
 V16_INLINE m16 v16_first(size_t n)

@@ -32,6 +32,17 @@ V16_INLINE v16 v16_min(v16 a, v16 b) { return _mm512_min_ps(a, b); }
 V16_INLINE v16 v16_max(v16 a, v16 b) { return _mm512_max_ps(a, b); }
 V16_INLINE m16 v16_lt(v16 a, v16 b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 V16_INLINE m16 v16_nan(v16 a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
+/* Eight lanes here and eight there. */
+#define V16_EIGHTS
+V16_INLINE v16 v16_load_eights(const float *p, const float *q)
+{
+    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(p)), _mm256_loadu_ps(q), 1);
+}
+V16_INLINE void v16_store_eights(float *p, float *q, v16 a)
+{
+    _mm256_storeu_ps(p, _mm512_castps512_ps256(a));
+    _mm256_storeu_ps(q, _mm512_extractf32x8_ps(a, 1));
+}
 /* The first n lanes. */
 #define V16_FIRST
 V16_INLINE m16 v16_first(size_t n) { return (m16) ((1u << n) - 1); }
