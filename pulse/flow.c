@@ -193,10 +193,13 @@ rill_status flow_resolve(struct pulser *p, const struct node *n, struct flow *f)
 /* ---- padding and masks ---- */
 
 /* Delay of the padded sequence: its frame 0 may come once the frames it is made from are there;
- * those of the sequence once it is known that they lie before its end, `early` frames later. */
-static int64_t pad_delay(const struct flow *f, const struct flow_pad *pad, int64_t early)
+ * those of the sequence once it is known that they lie before its end, `early` frames later. In a
+ * branch not before the first frames that a run hands over, which may be the branch's first. */
+static int64_t pad_delay(const struct pulser *p, const struct flow *f, const struct flow_pad *pad,
+                         int64_t early)
 {
-    int64_t d = f->sf.delay, pulse = f->sf.pulse, least = larger(d + early - pad->before, 0);
+    const int64_t d = f->sf.delay, pulse = f->sf.pulse, first = pulser_late(p, &f->sf);
+    int64_t least = larger(d + early - pad->before, first);
     if (pad->before > 0 && pad->mode == PULSE_PAD_EDGE)
         least = larger(least, d / pulse * pulse);
     if (pad->before > 0 && pad->mode == PULSE_PAD_REFLECT)
@@ -280,7 +283,7 @@ rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f,
         return RILL_OK;
     if (q.after)
         TRY(resolve_frames(p, n, f, &early));
-    int64_t delay = pad_delay(f, &q, early);
+    int64_t delay = pad_delay(p, f, &q, early);
     offset_padded(&f->sf, q.before, q.after);
     return pad_emit(p, n, f, &q, delay, pad_past(f, &q, delay), 0);
 }
@@ -357,7 +360,8 @@ static rill_status windows_of_copies(struct pulser *p, const struct node *n, str
     if (pad.after)
         TRY(resolve_frames(p, n, f, &early));
     const int64_t window = w->span + 1 - s + f->sf.delay + early - pad.before,
-                  least = larger(pad_delay(f, &pad, early), padded_heads_delay(w->copies, w->span)),
+                  least =
+                      larger(pad_delay(p, f, &pad, early), padded_heads_delay(w->copies, w->span)),
                   lag = frames_up(larger(window, least), s);
     p->windows[n - p->src->nodes] =
         (struct axis_window) { true, pad.before, w->span - pad.before, s };

@@ -10,6 +10,24 @@
 
 #include <stdio.h>
 
+/* runs, and runs more by the one that is: of those of the stream before `late` the clock's own
+ * number is taken, so that the first run with frames of the sequence is the first. */
+static rill_status runs_count(struct pulser *p, const struct node *n, uint32_t clock, int64_t late,
+                              uint32_t runs, uint32_t *ret_now, uint32_t *ret_next)
+{
+    uint32_t before = clock, counts = clock;
+    *ret_now = *ret_next = runs;
+    if (late == 0)
+        return pulser_with_int(p, n, OP_ADD, 1, ret_next);
+    TRY(pulser_with_int(p, n, OP_MIN, late, &before));
+    TRY(pulser_with_int(p, n, OP_SUB, late - 1, &counts));
+    TRY(pulser_with_int(p, n, OP_MAX, 0, &counts));
+    TRY(pulser_with_int(p, n, OP_MIN, 1, &counts));
+    const uint32_t now[2] = { runs, before }, next[2] = { runs, counts };
+    TRY(pulser_emit_op(p, OP_ADD, n->name, NULL, 0, now, 2, ret_now));
+    return pulser_emit_op(p, OP_ADD, n->name, NULL, 0, next, 2, ret_next);
+}
+
 /* The clock, but that it counts the runs of the branch alone: its first frames are those that come
  * first while it runs. */
 static rill_status runs_clock_emit(struct pulser *p, const char *name, uint32_t *ret)
@@ -18,13 +36,14 @@ static rill_status runs_clock_emit(struct pulser *p, const char *name, uint32_t 
                                 .rank = 1,
                                 .shape = { dim_int(p->dst->dims, 1) } };
     const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = 0 };
-    uint32_t runs, next, clock[2];
+    const struct node named = { .name = name };
+    uint32_t runs, next, clock, counted[2];
     TRY(pulser_state(p, name, &count, 0, 1, &runs));
-    next = clock[0] = runs;
-    TRY(pulser_with_int(p, &(struct node) { .name = name }, OP_ADD, 1, &next));
-    TRY(pulser_clock(p, &clock[1]));
-    TRY(pulser_slice(p, name, clock[1], 0, 1, CLOCK_SIZE, &clock[1]));
-    TRY(pulser_emit_op(p, OP_CONCAT, name, &along, 1, clock, 2, ret));
+    TRY(pulser_clock(p, &clock));
+    TRY(pulser_slice(p, name, clock, 0, 0, 1, &counted[0]));
+    TRY(runs_count(p, &named, counted[0], p->late / p->pulse, runs, &counted[0], &next));
+    TRY(pulser_slice(p, name, clock, 0, 1, CLOCK_SIZE, &counted[1]));
+    TRY(pulser_emit_op(p, OP_CONCAT, name, &along, 1, counted, 2, ret));
     return graph_add_state(p->dst, name, runs, next, NULL) ? RILL_OK : pulser_no_memory(p);
 }
 

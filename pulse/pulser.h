@@ -58,6 +58,7 @@ struct pulser {
     int64_t multiple;     /* set when the pulse does not fit: what it must be a multiple of */
     struct pulser *outer; /* of a body: the pulser of the graph around it */
     bool branch;          /* of a body: an If's that runs once a run, or not at all */
+    int64_t late;         /* of a branch: units of the symbol by which its frames are late */
     uint32_t clock;       /* dst wire, WIRE_NONE until a rule needs it */
     uint32_t runs_clock;  /* the same, of a branch's own runs */
     const struct dim *lengths[LENGTHS_MAX]; /* of the outermost pulser only */
@@ -178,6 +179,12 @@ rill_status pulser_slice(struct pulser *p, const char *name, uint32_t wire, int 
 /* Its `count` frames along the axis from the last on; static ones. */
 rill_status pulser_turned(struct pulser *p, const struct node *n, int axis, int64_t count,
                           uint32_t *wire);
+
+/* Of a branch: how late its frames are, in frames of that rate. */
+static inline int64_t pulser_late(const struct pulser *p, const struct stream_fact *s)
+{
+    return p->late / s->hop_num * s->hop_den;
+}
 
 /* The clock's wire, captured from outside in a body; and the place of a length in it. */
 rill_status pulser_clock(struct pulser *p, uint32_t *ret);

@@ -17,6 +17,7 @@
 #include "pulse/byte_scores.h"
 #include "pulse/ints.h"
 #include "pulse/first_queries.h"
+#include "pulse/hidden_keys.h"
 #include "pulse/places.h"
 #include "pulse/positions.h"
 #include "pulse/rules.h"
@@ -87,11 +88,6 @@ static void window_set(const struct band *b, struct scores *s)
 static int64_t columns_of(const struct scores *s)
 {
     return s->first + s->left + s->keys + s->right + first_slack(s->first);
-}
-
-static int64_t right_of(const struct stream_fact *s)
-{
-    return s->keys - s->first_keys - s->left - s->key_pulse - first_slack(s->first_keys);
 }
 
 /* Of scores that come `delay` of their queries late. */
@@ -285,111 +281,6 @@ static rill_status operand_emit(struct pulser *p, const struct node *n, const st
 
 /* ---- keys outside the sequence ---- */
 
-static struct rates run_rates(const struct stream_fact *s)
-{
-    const int64_t both = gcd(s->pulse, s->key_pulse);
-    return (struct rates) { s->pulse / both, s->key_pulse / both };
-}
-
-/* Keys that pass while the scores are late. */
-static int64_t key_delay(const struct stream_fact *s)
-{
-    const struct rates run = run_rates(s);
-    return rates_late(&run, s->delay);
-}
-
-static struct first_window bound_window(const struct stream_fact *s)
-{
-    return (struct first_window) { s->first_keys, s->left + s->key_pulse + right_of(s),
-                                   s->key_pulse, key_delay(s) + s->left };
-}
-
-/* How keys of that length come that are wanted for the scores. */
-static struct stream_fact keys_come(const struct stream_fact *s, const struct dim *length)
-{
-    return (struct stream_fact) { .pulse = s->key_pulse,
-                                  .delay = key_delay(s) - right_of(s),
-                                  .length = length };
-}
-
-/* Which keys of the window have come and lie in the sequence. */
-static rill_status valid_emit(struct pulser *p, const struct node *n, const struct stream_fact *s,
-                              const struct dim *length, uint32_t *ret)
-{
-    struct clock_attr *at = arena_new(p->arena, struct clock_attr);
-    uint32_t clock;
-    if (!at)
-        return pulser_no_memory(p);
-    const int64_t slack = first_slack(s->first_keys);
-    const struct first_window window = bound_window(s);
-    const struct stream_fact keys = keys_come(s, length);
-    *at = (struct clock_attr) { .pulse = s->key_pulse,
-                                .frames = window.frames + 2 * slack,
-                                .delay = window.delay + slack + s->first_keys };
-    TRY(pulser_length_place(p, dim_add_int(p->dst->dims, length, -s->first_keys), &at->length));
-    TRY(pulser_clock(p, &clock));
-    TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, ret, 1));
-    return first_valid_join(p, n, &keys, &window, ret);
-}
-
-/* How late keys come before they wait for the queries, run by run. */
-static int64_t keys_came(const struct stream_fact *s)
-{
-    const int64_t wanted = key_delay(s) - right_of(s);
-    return s->key_came < 0 ? wanted : smaller(s->key_came, wanted);
-}
-
-/* In a branch, which stands still while the other one runs: the answers of its own runs wait and
- * are kept as its keys are, and before the first of them there are no keys. */
-static rill_status valid_kept(struct pulser *p, const struct node *n, const struct stream_fact *s,
-                              const struct dim *length, uint32_t *ret)
-{
-    struct clock_attr *at = arena_new(p->arena, struct clock_attr);
-    const struct first_window window = bound_window(s);
-    struct stream_fact keys = keys_come(s, length);
-    const int64_t waits = keys.delay - keys_came(s);
-    struct flow f = { .sf = { .pulse = s->key_pulse } };
-    uint32_t clock;
-    if (!at)
-        return pulser_no_memory(p);
-    keys.delay -= waits;
-    *at = (struct clock_attr) { .pulse = keys.pulse, .delay = keys.delay + s->first_keys };
-    TRY(pulser_length_place(p, dim_add_int(p->dst->dims, length, -s->first_keys), &at->length));
-    TRY(pulser_clock(p, &clock));
-    TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, &f.wire, 1));
-    TRY(flow_delay(p, n->name, &f, waits));
-    TRY(flow_history(p, n->name, &f, s->left + right_of(s) + first_slack(s->first_keys), NULL));
-    *ret = f.wire;
-    return first_valid_join(p, n, &keys, &window, ret);
-}
-
-/* They are hidden like those that the mask hides; so are the first keys in the window, where they
- * have columns of their own. */
-static rill_status hide_outside(struct pulser *p, const struct node *n, const struct stream_fact *s,
-                                const struct dim *length, double hidden, uint32_t *wire)
-{
-    const struct fact f = *pulser_dst_fact(p, *wire);
-    struct tensor *value = tensor_new(p->arena, f.type, 0, NULL);
-    uint32_t in[3];
-    if (!value)
-        return pulser_no_memory(p);
-    tensor_set_f64(value, value->data, 0, hidden);
-    TRY((p->outer ? valid_kept : valid_emit)(p, n, s, length, &in[0]));
-    if (s->key_axis != f.rank - 1) {
-        uint32_t shape;
-        int64_t size[RANK_MAX];
-        for (int i = s->key_axis; i < f.rank; i++)
-            size[i - s->key_axis] = i == s->key_axis ? s->keys : 1;
-        TRY(pulser_ints(p, n->name, size, (unsigned) (f.rank - s->key_axis), &shape));
-        TRY(pulser_emit_op(p, OP_RESHAPE, n->name, NULL, 0, (uint32_t[]) { in[0], shape }, 2,
-                           &in[0]));
-    }
-    in[1] = *wire;
-    in[2] = graph_add_const(p->dst, n->name, value);
-    return in[2] == WIRE_NONE ? pulser_no_memory(p)
-                              : pulser_emit_op(p, OP_WHERE, n->name, NULL, 0, in, 3, wire);
-}
-
 /* Whether all that b shows of wire w lies in the window. */
 static bool shows_within(const struct pulser *p, uint32_t w, const struct band *b,
                          const struct stream_fact *s)
@@ -400,7 +291,7 @@ static bool shows_within(const struct pulser *p, uint32_t w, const struct band *
         return false;
     const struct key_span at = band_span(b, &r, s->chunk, phase);
     return at.left <= s->left &&
-        larger(at.right, band_early(b, s->pulse, s->delay)) <= right_of(s) &&
+        larger(at.right, band_early(b, s->pulse, s->delay)) <= scores_right(s) &&
         b->first <= s->first_keys;
 }
 
@@ -464,8 +355,8 @@ static rill_status scores_settle(struct pulser *p, const struct node *n, const s
     s->masked = real && !s->weights && shows_within(p, w, &low, s);
     if ((!s->weights && !s->masked) || operands_settled(p, n, o, s))
         return RILL_OK;
-    return hide_outside(p, n, s, pulser_fact(p, w)->shape[s->key_axis],
-                        s->weights ? zero : -INFINITY, wire);
+    return keys_hide(p, n, s, pulser_fact(p, w)->shape[s->key_axis], s->weights ? zero : -INFINITY,
+                     wire);
 }
 
 /* ---- nodes of a section ---- */
@@ -616,7 +507,7 @@ static rill_status sum_places(struct pulser *p, const struct node *n, unsigned i
                                 .delay = s.delay,
                                 .keys = s.key_pulse,
                                 .left = s.left,
-                                .right = right_of(&s),
+                                .right = scores_right(&s),
                                 .first = s.first_keys,
                                 .rates = rates_of(p, n->in[i], s.axis, s.key_axis),
                                 .any = true,
@@ -635,8 +526,8 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
     struct keys v;
     uint32_t in[4], out;
     const struct stream_fact s = w->sf;
-    const struct rates run = run_rates(&s);
-    const int64_t right = right_of(&s);
+    const struct rates run = scores_rates(&s);
+    const int64_t right = scores_right(&s);
     int64_t late;
     bool places;
     TRY(sum_places(p, n, i, w, &places));
@@ -648,10 +539,10 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: weights of attention over time need values at the rate "
                        "of its keys");
-    TRY(keys_resolve(p, n, &v, key_delay(&s) - right));
+    TRY(keys_resolve(p, n, &v, scores_key_delay(&s) - right));
     if (!v.given.is) /* a weight of 0 does not hide what is not a number */
         TRY(flow_mask(p, n, &v.flow, NULL, true, true));
-    late = v.delay + right - key_delay(&s);
+    late = v.delay + right - scores_key_delay(&s);
     if (v.queries > NO_DELAY)
         late = larger(late, v.queries - (s.delay + s.heads) / run.queries * run.keys);
     late = round_up(late, s.key_pulse) / s.key_pulse;
@@ -662,7 +553,7 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
         TRY(flow_delay(p, n->name, w, late * s.pulse));
     TRY(keys_window(p, n, &v,
                     &(struct first_window) { s.first_keys, s.left + s.key_pulse + right,
-                                             s.key_pulse, key_delay(&w->sf) + s.left },
+                                             s.key_pulse, scores_key_delay(&w->sf) + s.left },
                     &in[1 - i]));
     in[i] = w->wire;
     for (unsigned k = 2; k < n->n_in; k++)
@@ -719,8 +610,8 @@ static rill_status places_flow(struct pulser *p, const struct node *n, unsigned 
     ret->sf = scores_fact(&s, query, key);
     ret->sf.weights = what == SHOWS_TRUE;
     ret->sf.masked = what == SHOWS_HIGH;
-    return hide_outside(p, n, &ret->sf, pulser_fact(p, w)->shape[key],
-                        what == SHOWS_TRUE ? 0 : -INFINITY, &ret->wire);
+    return keys_hide(p, n, &ret->sf, pulser_fact(p, w)->shape[key],
+                     what == SHOWS_TRUE ? 0 : -INFINITY, &ret->wire);
 }
 
 /* The input that is summed along keys; n->n_in: none is. */

@@ -3,8 +3,11 @@
  *
  * Each branch goes through a pulser of its own. What it keeps from run to run becomes states of the
  * graph around: the branch that runs gives their next values, the other one gives them back as they
- * are. So a condition that is set anew between two runs changes the branch, and nothing else. Where
- * the branches are late by different numbers of frames, the earlier one is delayed. */
+ * are. So a condition that is set anew between two runs changes the branch, and nothing else.
+ *
+ * A run hands a branch frames of one place: its inputs, and what counts frames in it, are as late
+ * as the latest of them, by delays in the graph around, which go on. Where the branches are late by
+ * different numbers of frames, those of the earlier one come later in the same way. */
 #include "engine/graph/control.h"
 #include "engine/graph/prune.h"
 #include "pulse/ints.h"
@@ -13,6 +16,7 @@
 struct branch {
     struct pulser in;
     struct graph *dst;
+    uint32_t *outer;  /* of each capture: the wire around that the branch takes */
     struct flow *out; /* of each output */
     bool *streams;
     uint32_t clock;
@@ -21,36 +25,79 @@ struct branch {
 struct cond {
     const struct node *n;
     struct branch branch[2];
-    unsigned n_captures, n_states;
-    uint32_t *outer_in; /* of the node made */
+    unsigned n_captures, n_taken; /* captures; inputs that are captures of one branch or both */
+    uint32_t *outer_in;           /* of the node made */
     unsigned n_in;
     bool has_clock;
 };
 
+/* ---- when the frames of a branch come ---- */
+
+/* Frames of the wire in so many units of the symbol; false: no whole number. */
+static bool frames_in(const struct stream_fact *s, int64_t units, int64_t *ret)
+{
+    *ret = units / s->hop_num * s->hop_den;
+    return units % s->hop_num == 0;
+}
+
+static bool is_read(const struct graph *g, uint32_t w)
+{
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned k = 0; k < g->nodes[i].n_in; k++)
+            if (g->nodes[i].in[k] == w)
+                return true;
+    return graph_wire_is_given(g, w);
+}
+
+/* How late the latest frames are that the branch reads, and a multiple of all its hops, in units of
+ * the symbol. */
+static int64_t branch_late(const struct pulser *p, const struct cond *c, const struct graph *src)
+{
+    int64_t late = 0, hops = 1;
+    for (unsigned i = 0; i < c->n_captures; i++) {
+        const struct stream_fact *s = pulser_stream(p, c->n->in[1 + i]);
+        if (!s || s->uniform || s->keys || !is_read(src, src->inputs[i]))
+            continue;
+        const int64_t units = (s->delay * s->hop_num + s->hop_den - 1) / s->hop_den;
+        late = larger(late, units);
+        hops = hops / gcd(hops, s->hop_num) * s->hop_num;
+    }
+    return (late + hops - 1) / hops * hops;
+}
+
 static rill_status capture_add(struct pulser *p, const struct cond *c, struct branch *b, unsigned i)
 {
     const uint32_t outer = c->n->in[1 + i], w = b->in.src->inputs[i];
-    const struct stream_fact *sf = pulser_stream(p, outer);
-    struct fact f = *pulser_dst_fact(p, p->map[outer]);
-    f.value = NULL;
-    if (sf)
-        b->in.sf[w] = *sf;
+    struct flow f = { .wire = p->map[outer] };
+    int64_t delay;
+    if (flow_of(p, outer, &f)) {
+        if (!f.sf.keys && is_read(b->in.src, w) && frames_in(&f.sf, b->in.late, &delay) &&
+            delay > f.sf.delay)
+            TRY(flow_delay(p, c->n->name, &f, delay - f.sf.delay));
+        b->in.sf[w] = f.sf;
+    }
+    struct fact fact = *pulser_dst_fact(p, f.wire);
+    fact.value = NULL;
+    b->outer[i] = f.wire;
     b->in.kept[w] = p->kept[outer];
-    b->in.map[w] = graph_add_input(b->dst, b->in.src->wires[w].name, &f);
+    b->in.map[w] = graph_add_input(b->dst, b->in.src->wires[w].name, &fact);
     return b->in.map[w] == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
 }
 
-static rill_status branch_pulse(struct pulser *p, struct cond *c, int k)
+/* more: by how many units it is later than it need be. */
+static rill_status branch_pulse(struct pulser *p, struct cond *c, int k, int64_t more)
 {
     struct branch *b = &c->branch[k];
     const struct graph *src = c->n->body[k];
     b->dst = arena_new(p->arena, struct graph);
     b->out = arena_array(p->arena, struct flow, src->n_outputs + 1);
     b->streams = arena_array(p->arena, bool, src->n_outputs + 1);
-    if (!b->dst || !b->out || !b->streams)
+    b->outer = arena_array(p->arena, uint32_t, c->n_captures + 1);
+    if (!b->dst || !b->out || !b->streams || !b->outer)
         return pulser_no_memory(p);
     TRY(pulser_body_new(&b->in, p, src, b->dst));
     b->in.branch = !p->outer || p->branch;
+    b->in.late = b->in.branch ? larger(branch_late(p, c, src), p->late) + more : 0;
     for (unsigned i = 0; i < c->n_captures; i++)
         TRY(capture_add(p, c, b, i));
     rill_status s = b->in.branch ? b->in.walk_branch(&b->in) : b->in.walk(&b->in);
@@ -66,6 +113,34 @@ static rill_status branch_pulse(struct pulser *p, struct cond *c, int k)
                            "cannot stream: output %u of a branch has two time axes", i);
     }
     return RILL_OK;
+}
+
+/* By how many units of the symbol all that branch k gives is earlier than what the other one gives,
+ * at least; negative: later. */
+static int64_t branch_early(const struct cond *c, int k)
+{
+    const struct branch *b = &c->branch[k], *other = &c->branch[1 - k];
+    int64_t early = INT64_MAX;
+    for (unsigned i = 0; i < c->n->n_out; i++) {
+        const struct stream_fact *s = &b->out[i].sf, *o = &other->out[i].sf;
+        if (!b->streams[i] || !other->streams[i] || s->uniform || o->uniform)
+            continue;
+        if (s->hop_num * o->hop_den != o->hop_num * s->hop_den || s->hop_den != 1)
+            return 0;
+        early = smaller(early, (o->delay - s->delay) * s->hop_num);
+    }
+    return early == INT64_MAX ? 0 : early;
+}
+
+/* Where all that branch k gives is earlier, its frames come later; by whole pulses, where what goes
+ * by runs in it, as chunks do, would be later than that. */
+static rill_status branch_wait(struct pulser *p, struct cond *c, int k)
+{
+    const int64_t early = c->branch[k].in.branch ? branch_early(c, k) : 0;
+    if (early <= 0)
+        return RILL_OK;
+    TRY(branch_pulse(p, c, k, early));
+    return branch_early(c, k) < 0 ? branch_pulse(p, c, k, early / p->pulse * p->pulse) : RILL_OK;
 }
 
 /* Both branches give a frame at the same time. */
@@ -116,7 +191,33 @@ static rill_status branch_prune(struct pulser *p, struct cond *c, struct branch 
     return RILL_OK;
 }
 
-/* ---- the inputs of the branches: captures, states of both, the clock ---- */
+/* ---- the inputs of the branches: captures of both, states of both, the clock ---- */
+
+/* Capture i of branch k; those of branch 1 that are the same wires are the first one's. */
+static bool is_own_capture(const struct cond *c, int k, unsigned i)
+{
+    return k == 0 || c->branch[1].outer[i] != c->branch[0].outer[i];
+}
+
+/* The captures of both branches as inputs of b, which reads its own. */
+static rill_status captures_list(struct pulser *p, const struct cond *c, struct branch *b,
+                                 uint32_t *list, uint32_t *n)
+{
+    const int own = b == &c->branch[1];
+    for (int k = 0; k < 2; k++)
+        for (unsigned i = 0; i < c->n_captures; i++) {
+            const struct graph *of = c->branch[k].dst;
+            const uint32_t w = c->branch[k].in.map[c->branch[k].in.src->inputs[i]];
+            if (!is_own_capture(c, k, i))
+                continue;
+            const bool reads = k == own || !is_own_capture(c, 1, i);
+            list[*n] = reads ? b->in.map[b->in.src->inputs[i]]
+                             : graph_add_wire(b->dst, of->wires[w].name, &of->wires[w].fact);
+            if (list[(*n)++] == WIRE_NONE)
+                return pulser_no_memory(p);
+        }
+    return RILL_OK;
+}
 
 static rill_status inputs_extend(struct pulser *p, struct cond *c, struct branch *b)
 {
@@ -124,8 +225,7 @@ static rill_status inputs_extend(struct pulser *p, struct cond *c, struct branch
     uint32_t *list = arena_array(p->arena, uint32_t, c->n_in + 1), n = 0;
     if (!list)
         return pulser_no_memory(p);
-    for (; n < c->n_captures; n++)
-        list[n] = b->in.map[b->in.src->inputs[n]];
+    TRY(captures_list(p, c, b, list, &n));
     for (int k = 0; k < 2; k++) {
         const struct graph *of = c->branch[k].dst;
         for (uint32_t i = 0; i < of->n_states; i++) {
@@ -146,7 +246,7 @@ static rill_status inputs_extend(struct pulser *p, struct cond *c, struct branch
 
 static rill_status outputs_put(struct pulser *p, const struct cond *c, struct branch *b)
 {
-    unsigned at = c->n_captures;
+    unsigned at = c->n_taken;
     for (unsigned i = 0; i < b->in.src->n_outputs; i++)
         if (!graph_add_output(b->dst, b->out[i].wire))
             return pulser_no_memory(p);
@@ -210,11 +310,15 @@ static rill_status node_make(struct pulser *p, struct cond *c)
     uint32_t n_states = c->branch[0].dst->n_states + c->branch[1].dst->n_states;
     uint32_t *out = arena_array(p->arena, uint32_t, n->n_out + n_states + 1);
     struct graph **body = arena_array(p->arena, struct graph *, 2);
-    c->outer_in = arena_array(p->arena, uint32_t, n->n_in + n_states + 2);
+    c->outer_in = arena_array(p->arena, uint32_t, 2 * n->n_in + n_states + 2);
     if (!out || !body || !c->outer_in)
         return pulser_no_memory(p);
-    for (; c->n_in < n->n_in; c->n_in++)
-        c->outer_in[c->n_in] = p->map[n->in[c->n_in]];
+    c->outer_in[c->n_in++] = p->map[n->in[0]];
+    for (int k = 0; k < 2; k++)
+        for (unsigned i = 0; i < c->n_captures; i++)
+            if (is_own_capture(c, k, i))
+                c->outer_in[c->n_in++] = c->branch[k].outer[i];
+    c->n_taken = c->n_in - 1;
     TRY(results_bind(p, c, out));
     TRY(states_raise(p, c, out + n->n_out));
     c->has_clock = c->branch[0].in.clock != WIRE_NONE || c->branch[1].in.clock != WIRE_NONE;
@@ -246,7 +350,9 @@ rill_status rule_if(struct pulser *p, const struct node *n)
                        "frame, and a part of a pipeline runs frame by frame");
     TRY(pulser_no_lengths(p, n)); /* what a branch captures is one of its inputs */
     for (int k = 0; k < 2; k++)
-        TRY(branch_pulse(p, &c, k));
+        TRY(branch_pulse(p, &c, k, 0));
+    for (int k = 0; k < 2; k++)
+        TRY(branch_wait(p, &c, k));
     for (unsigned i = 0; i < n->n_out; i++)
         TRY(output_align(p, &c, i));
     for (int k = 0; k < 2; k++)

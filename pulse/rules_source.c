@@ -46,6 +46,7 @@ rill_status source_fact(struct pulser *p, const struct node *n, struct stream_fa
     ret->pulse = p->pulse / den * num;
     ret->length = f->shape[ret->axis];
     flow_scale(ret, den, num);
+    ret->delay = pulser_late(p, ret);
     return RILL_OK;
 }
 
@@ -217,7 +218,7 @@ rill_status source_range(struct pulser *p, const struct node *n)
     if (!a)
         return pulser_no_memory(p);
     TRY(source_fact(p, n, &sf));
-    *a = (struct clock_attr) { .pulse = sf.pulse };
+    *a = (struct clock_attr) { .pulse = sf.pulse, .delay = sf.delay };
     TRY(pulser_clock(p, &clock));
     TRY(source_range_at(p, n, clock, a, &out));
     return pulser_bind(p, n, 0, out, &sf);
@@ -298,7 +299,7 @@ rill_status source_slice(struct pulser *p, const struct node *n)
     if (!pulser_growth(p, pulser_fact(p, n->out[0])->shape[axis], &num, &den))
         return table_ends(p, n, axis, rows, pulser_fact(p, n->out[0])->shape[axis], rows - from);
     TRY(source_fact(p, n, &f.sf));
-    *a = (struct clock_attr) { .pulse = f.sf.pulse };
+    *a = (struct clock_attr) { .pulse = f.sf.pulse, .delay = f.sf.delay };
     TRY(pulser_clock(p, &clock));
     TRY(rows_emit(p, n, clock, a, from, &f));
     return pulser_bind(p, n, 0, f.wire, &f.sf);

@@ -6,6 +6,7 @@
 #include "tests/pulse/oracle.h"
 #include "tests/pulse/steps.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -403,6 +404,7 @@ struct attended {
     const char *name;
     int64_t left, right, first, tokens; /* what a query sees; tokens stand in front of the keys */
     bool nested;
+    float hidden; /* the scores of what it does not see; 0: -1e9 */
 };
 
 static uint32_t counted(struct gb *b, uint32_t x, unsigned axis, int64_t less)
@@ -425,8 +427,9 @@ static uint32_t attention(struct gb *b, const struct attended *t, uint32_t x)
         shown = GB(b, "Or", "", shown,
                    GB(b, "And", "", GB(b, "Less", "", j, gb_int(b, t->first - t->tokens)),
                       GB(b, "GreaterOrEqual", "", d, gb_int(b, 0))));
-    const uint32_t s = GB(b, "Where", "", shown,
-                          GB(b, "MatMul", "", q, gb_transpose(b, k, "0,2,1")), gb_scalar(b, -1e9f));
+    const uint32_t s =
+        GB(b, "Where", "", shown, GB(b, "MatMul", "", q, gb_transpose(b, k, "0,2,1")),
+           gb_scalar(b, t->hidden < 0 ? t->hidden : -1e9f));
     return gb_transpose(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", s), k), "0,2,1");
 }
 
@@ -452,12 +455,12 @@ static void attended_recipe(struct gb *b, const void *ctx)
 static void test_attended(void)
 {
     static const struct attended list[] = {
-        { "an If in an If, of attention", 2, 0, 0, 0, true },
-        { "an If in an If, of attention ahead", 3, 1, 0, 0, true },
-        { "first keys beside a window", 2, 0, 2, 0, false },
-        { "first keys beside a window ahead", 3, 2, 4, 0, false },
-        { "first keys in an If in an If", 2, 0, 1, 0, true },
-        { "tokens that are seen by all", 2, 0, 2, 2, false },
+        { "an If in an If, of attention", 2, 0, 0, 0, true, 0 },
+        { "an If in an If, of attention ahead", 3, 1, 0, 0, true, 0 },
+        { "first keys beside a window", 2, 0, 2, 0, false, 0 },
+        { "first keys beside a window ahead", 3, 2, 4, 0, false, 0 },
+        { "first keys in an If in an If", 2, 0, 1, 0, true, 0 },
+        { "tokens that are seen by all", 2, 0, 2, 2, false, 0 },
     };
     static const int64_t pulses[] = { 1, 2, 3, 7, -1 }, lengths[] = { 0, 1, 2, 3, 5, 9, 30, -1 };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
@@ -601,9 +604,9 @@ static void paused_frames(const rill_plan *p, unsigned pulse, unsigned pause,
  * at the start from its end on, behind a later one once the window has gone on. */
 static void test_paused(void)
 {
-    static const struct attended list[] = { { "ahead", 3, 1, 0, 0, false },
-                                            { "first keys ahead", 1, 1, 2, 0, false },
-                                            { "first keys", 1, 0, 2, 0, false } };
+    static const struct attended list[] = { { "ahead", 3, 1, 0, 0, false, 0 },
+                                            { "first keys ahead", 1, 1, 2, 0, false, 0 },
+                                            { "first keys", 1, 0, 2, 0, false, 0 } };
     static const unsigned same_from[] = { 2, 12 };
     for (unsigned i = 0; i < 2 * sizeof list / sizeof *list; i++) {
         const unsigned pause = i % 2, from = same_from[pause];
@@ -643,6 +646,107 @@ static void test_switched(const char *then, const char *otherwise)
         recipe_switched(branches_recipe, &two, what);
 }
 
+/* ---- frames of one place ---- */
+
+/* A branch of an input that is 2 frames late: with one that is not, with what counts frames, beside
+ * one that takes the input as it is, or less its own first frame. */
+enum placed { SKIPS, COUNTS, BYPASSES, FIRST };
+
+static uint32_t placed_branch(struct gb *b, const uint32_t *in, const void *ctx, int branch)
+{
+    const enum placed how = *(const enum placed *) ctx;
+    const uint32_t late = in[1];
+    if (branch)
+        return how == FIRST ? late : GB(b, "Neg", "", in[0]);
+    switch (how) {
+    case SKIPS: return GB(b, "Sub", "", late, in[0]);
+    case COUNTS: {
+        const uint32_t n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", late), gb_int(b, 2)),
+                       at = GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1));
+        return GB(b, "Add", "", late, GB(b, "Cast", "to=1", at));
+    }
+    case BYPASSES: return late;
+    default: return GB(b, "Sub", "", late, gb_slice(b, late, 2, 0, 1, 1));
+    }
+}
+
+static void placed_recipe(struct gb *b, const void *ctx)
+{
+    const uint32_t x = time_input(b), in[2] = { x, convolved(b, x, "pads=0,2") };
+    gb_output(b, chosen(b, placed_branch, ctx, in, 2));
+}
+
+static void gates_fill(float *gate, unsigned off, bool switches)
+{
+    for (unsigned t = 0; t < FRAMES; t++)
+        gate[t] = t < off || (switches && (t / 5 % 2 || t % 11 == 3)) ? -1.0f : 1.0f;
+}
+
+/* What the branches have no states for, they give in each run as if they had always run; and first
+ * frames are those that come first. */
+static void placed_check(const rill_plan *p, const char *what, enum placed how)
+{
+    enum { OFF = 7, LATE = 2 };
+    float x[FRAMES][CHANNELS], gate[FRAMES], y[3][FRAMES][CHANNELS];
+    unsigned n[3], wrong = 0;
+    uint32_t seed = 5;
+    for (unsigned t = 0; t < FRAMES * CHANNELS; t++)
+        x[t / CHANNELS][t % CHANNELS] = gb_random_f32(&seed);
+    for (unsigned k = 0; k < 3; k++) {
+        gates_fill(gate, k == 1 ? FRAMES : k == 2 ? OFF : 0, k == 2 && how != FIRST);
+        n[k] = stream_frames(p, x, gate, 0, y[k]);
+    }
+    for (unsigned t = 0; t < n[2]; t++)
+        for (unsigned c = 0; c < CHANNELS; c++) {
+            const bool on = gate[t + LATE] > 0;
+            const float own = how == FIRST ? y[1][t][c] - y[1][OFF - LATE][c] : y[0][t][c];
+            wrong += y[2][t][c] != (on ? own : y[1][t][c]);
+        }
+    oracle_check(n[0] == FRAMES - LATE && n[1] == n[0] && n[2] == n[0] && !wrong,
+                 "%s: %u, %u and %u frames, %u numbers differ", what, n[0], n[1], n[2], wrong);
+}
+
+static void test_placed(void)
+{
+    static const char *const names[] = { "an input that is not late", "frames that are counted",
+                                         "a bypass", "a first frame" };
+    for (enum placed how = SKIPS; how <= FIRST; how++) {
+        struct oracle o;
+        enum verdict v = oracle_open(&o, placed_recipe, &how, NULL);
+        v = v == LAW_HOLDS ? oracle_pulse(&o, 1) : v;
+        oracle_check(v == LAW_HOLDS, "%s: %s", names[how], o.err.text);
+        if (v == LAW_HOLDS)
+            placed_check(o.plan, names[how], how);
+        oracle_close(&o);
+    }
+}
+
+static void summed_recipe(struct gb *b, const void *ctx)
+{
+    const uint32_t x = time_input(b);
+    gb_output(b, GB(b, "CumSum", "", chosen(b, attended_branch, ctx, &x, 1), gb_int(b, 2)));
+}
+
+/* A branch that begins late has queries of which all keys came before: what they give are numbers,
+ * or a sum behind it would never be one again. */
+static void test_late_begin(void)
+{
+    static const struct attended ahead = { "ahead", 1, 1, 0, 0, false, -INFINITY };
+    struct oracle o;
+    enum verdict v = oracle_open(&o, summed_recipe, &ahead, NULL);
+    for (unsigned pulse = 1; v == LAW_HOLDS && pulse <= 3; pulse++) {
+        float y[FRAMES][CHANNELS] = { 0 };
+        bool numbers = true;
+        if ((v = oracle_pulse(&o, pulse)) == LAW_HOLDS)
+            paused_frames(o.plan, pulse, 0, y);
+        for (unsigned t = 0; t < FRAMES; t++)
+            numbers &= isfinite(y[t][0]) && isfinite(y[t][1]);
+        oracle_check(numbers, "a branch that begins late, pulse %u: no numbers", pulse);
+    }
+    oracle_check(v == LAW_HOLDS, "a branch that begins late: %s", o.err.text);
+    oracle_close(&o);
+}
+
 int main(void)
 {
     const char *s = getenv("RILL_SEED"), *n = getenv("RILL_COUNT");
@@ -668,5 +772,7 @@ int main(void)
     test_unread();
     test_attended();
     test_paused();
+    test_placed();
+    test_late_begin();
     return oracle_end();
 }
