@@ -65,21 +65,22 @@ static int64_t name_times(const char **name)
     return times;
 }
 
-/* The symbol as a size. NULL: no memory, or the scope says what is wrong. */
-static const struct dim *symbol_size(struct reader *r, const char *symbol)
+/* The symbol as a size. */
+static rill_status symbol_size(struct reader *r, const char *symbol, const struct dim **ret)
 {
-    const char *size = arena_printf(r->arena, "%s >= 0", symbol);
-    const struct dim *d = dim_symbol(r->dims, symbol);
-    return size && dims_assert(r->dims, size, r->err) == RILL_OK ? d : NULL;
+    const char *size = symbol ? arena_printf(r->arena, "%s >= 0", symbol) : NULL;
+    if (!size || !(*ret = dim_symbol(r->dims, symbol)))
+        return no_memory(r);
+    return dims_assert(r->dims, size, r->err);
 }
 
-/* One term of a name that is a sum: a number or a symbol. NULL: no memory. */
-static const struct dim *term_size(struct reader *r, const char *name)
+/* One term of a name that is a sum: a number or a symbol. */
+static rill_status term_size(struct reader *r, const char *name, const struct dim **ret)
 {
-    if (is_digit(name[0]) && !name[strspn(name, "0123456789")])
-        return dim_int(r->dims, strtoll(name, NULL, 10));
-    const char *symbol = symbol_text(r, name);
-    return symbol ? symbol_size(r, symbol) : NULL;
+    if (!is_digit(name[0]) || name[strspn(name, "0123456789")])
+        return symbol_size(r, symbol_text(r, name), ret);
+    *ret = dim_int(r->dims, strtoll(name, NULL, 10));
+    return RILL_OK;
 }
 
 /* "past + 1", "past + sequence": what exporters call a size that is the sum of others. */
@@ -108,9 +109,10 @@ static rill_status dim_from_sum(struct reader *r, const char *name, const struct
     for (const char *at = name; *at;) {
         const size_t n = strcspn(at, " ");
         const char *text = arena_printf(r->arena, "%.*s", (int) n, at);
-        const struct dim *term = text ? term_size(r, text) : NULL;
-        if (!term)
+        const struct dim *term;
+        if (!text)
             return no_memory(r);
+        TRY(term_size(r, text, &term));
         sum = dim_add(r->dims, sum, term);
         at += n + (at[n] ? 3 : 0);
     }
@@ -134,12 +136,8 @@ static rill_status dim_from_pb(struct reader *r, const char *what, const Onnxpb_
         TRY(dim_from_sum(r, name, ret));
     else if (named) {
         int64_t times = name_times(&name);
-        const char *symbol = symbol_text(r, name);
-        if (!symbol)
-            return no_memory(r);
-        const struct dim *one = symbol_size(r, symbol);
-        if (!one)
-            return no_memory(r);
+        const struct dim *one;
+        TRY(symbol_size(r, symbol_text(r, name), &one));
         *ret = dim_mul_int(r->dims, one, times);
     } else {
         *ret = dim_fresh(r->dims);

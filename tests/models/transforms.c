@@ -316,6 +316,8 @@ static const struct row {
     ASSERT("3*S < -2", "!'3*S < -2' contradicts what is known: S >= 0"),
     { "plain.nnef", .asserts = { "S >= 3", "S < 2" },
       .want = "!'S < 2' contradicts what is known: S >= 3" },
+    { "masked.onnx", .asserts = { "S == 2*S + 1" },
+      .want = "!'S == 2*S + 1' contradicts what is known: S >= 0" },
     ASSERT("S % 8 == 9", "!'S % 8 == 9' holds for no S at all"),
     ASSERT("2*(S/2) > S", "!'2*(S/2) > S' holds for no S at all"),
     { "plain.nnef", .asserts = { "S % 8 == 5", "S <= 4" },
