@@ -164,6 +164,8 @@ typedef void kern_cell_sums_fn(int32_t *restrict y, const struct kern_cell_sums 
 
 struct kern_map_line;
 
+#define KERN_NORM_ROWS 4 /* that norm_f32 takes at once */
+
 struct kern {
     const char *isa;    /* "c", "avx2", "avx512", "neon": the set these functions were chosen for */
     const char *isa_q8; /* the same of those whose names end in q8: "avx512vnni", ... */
@@ -268,10 +270,11 @@ struct kern {
      * other. */
     void (*conv_flat_f32)(float *restrict y, const float *restrict x, const float *restrict w,
                           const float *restrict bias, const struct kern_flat *c);
-    /* y[i] = (x[i] - mean) * inv * gain[i] + shift[i], inv = 1 / sqrt(variance + epsilon), n > 0.
-     * gain and shift may be NULL (1 and 0), y too; y may be x. */
+    /* Of each of up to KERN_NORM_ROWS rows y[i] = (x[i] - mean) * inv * gain[i] + shift[i], inv =
+     * 1 / sqrt(variance + epsilon), n > 0. gain and shift may be NULL (1 and 0), y too; y may be x.
+     */
     void (*norm_f32)(float *y, const float *x, const float *gain, const float *shift, float epsilon,
-                     size_t n, float ret_moments[2]); /* mean, inv */
+                     size_t rows, size_t n, float (*ret_moments)[2]); /* mean, inv */
     /* y[i] = x[i] / sqrt(mean square + epsilon) * gain[i]; y may be x. */
     void (*rms_f32)(float *y, const float *x, const float *gain, float epsilon, size_t n);
     /* Runs the program on rows of n elements of operands that lie in those buffers, which move on

@@ -81,17 +81,35 @@ static void FN(row_write)(float *y, const float *x, const float *gain, const flo
                     n - i);
 }
 
+/* Up to NORM_ROWS rows, step by step: what the moments of one wait for is time for the others. */
+V16_UNROLLED void FN(norm_some)(float *y, const float *x, const float *gain, const float *shift,
+                                float epsilon, const int rows, size_t n, float (*ret)[2])
+{
+    double sum[KERN_NORM_ROWS];
+    for (int r = 0; r < rows; r++)
+        sum[r] = FN(row_sum)(x + (size_t) r * n, n);
+    for (int r = 0; r < rows; r++)
+        ret[r][0] = (float) (sum[r] / (double) n);
+    for (int r = 0; r < rows; r++)
+        sum[r] = FN(row_squares)(x + (size_t) r * n, ret[r][0], n);
+    for (int r = 0; r < rows; r++)
+        ret[r][1] = (float) (1 / sqrt(sum[r] / (double) n + (double) epsilon));
+    for (int r = 0; y && r < rows; r++)
+        FN(row_write)
+        (y + (size_t) r * n, x + (size_t) r * n, gain, shift, ret[r][0], ret[r][1], n);
+}
+
 static void FN(norm_f32)(float *y, const float *x, const float *gain, const float *shift,
-                         float epsilon, size_t n, float ret_moments[2])
+                         float epsilon, size_t rows, size_t n, float (*ret_moments)[2])
 {
     if (!n)
         return;
-    float mean = (float) (FN(row_sum)(x, n) / (double) n);
-    float inv = (float) (1 / sqrt(FN(row_squares)(x, mean, n) / (double) n + (double) epsilon));
-    ret_moments[0] = mean;
-    ret_moments[1] = inv;
-    if (y)
-        FN(row_write)(y, x, gain, shift, mean, inv, n);
+    if (rows == KERN_NORM_ROWS)
+        FN(norm_some)(y, x, gain, shift, epsilon, KERN_NORM_ROWS, n, ret_moments);
+    else
+        for (size_t r = 0; r < rows; r++)
+            FN(norm_some)
+            (y ? y + r * n : NULL, x + r * n, gain, shift, epsilon, 1, n, ret_moments + r);
 }
 
 static void FN(rms_f32)(float *y, const float *x, const float *gain, float epsilon, size_t n)
