@@ -265,6 +265,20 @@ rill_status kept_node(struct pulser *p, const struct node *n)
     return RILL_OK;
 }
 
+#define UNROLLED_LEAST 4 /* frames that are joined again */
+
+bool kept_unrolled(const struct pulser *p, uint32_t src_wire)
+{
+    static const enum op_id moves[] = { OP_RESHAPE, OP_SQUEEZE, OP_TRANSPOSE, OP_UNSQUEEZE };
+    const struct node *n = graph_producer(p->src, src_wire);
+    while (n && node_is_among(n, moves, sizeof moves / sizeof *moves))
+        n = graph_producer(p->src, n->in[0]);
+    unsigned kept = 0;
+    for (unsigned i = 0; n && node_is(n, OP_CONCAT) && i < n->n_in; i++)
+        kept += pulser_kept(p, n->in[i]);
+    return kept >= UNROLLED_LEAST && kept == n->n_in;
+}
+
 rill_status kept_refuse(const struct pulser *p, const struct node *n)
 {
     return op_fail(p->err, RILL_UNSUPPORTED, n,
@@ -286,6 +300,9 @@ rill_status kept_port(struct pulser *p, uint32_t src_wire)
                        "cannot stream: what it gives of a sequence without frames is made of first "
                        "frames of it, which it lacks; --assert \"%s >= 1\" leaves that out",
                        dim_name(p->symbol));
+    if (kept_unrolled(p, src_wire))
+        return op_fail(p->err, RILL_UNSUPPORTED, p->stopped,
+                       "cannot stream: what it gives is " UNROLLED_WORDS);
     return op_fail(p->err, RILL_UNSUPPORTED, p->stopped,
                    "cannot stream: what it gives is made of a fixed number of frames of the time "
                    "axis, not of a part that grows with the stream, and is wanted");

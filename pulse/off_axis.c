@@ -301,6 +301,9 @@ rill_status rule_pointwise(struct pulser *p, const struct node *n)
         const struct fact *f = s ? pulser_fact(p, n->in[i]) : pulser_dst_fact(p, p->map[n->in[i]]);
         bool fits = s ? f->rank - s->axis == from_right
                       : f->rank < from_right || dim_is(f->shape[f->rank - from_right], 1);
+        if (!fits && !s && kept_unrolled(p, n->in[i]))
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: input %u is " UNROLLED_WORDS, i);
         if (!fits)
             return op_fail(p->err, RILL_UNSUPPORTED, n,
                            "cannot stream: input %u does not line up with axis %d of input %u, the "

@@ -231,6 +231,13 @@ rill_status kept_result(struct pulser *p, const struct node *n, unsigned i, cons
 /* The node as it is, of kept frames and constants. */
 rill_status kept_node(struct pulser *p, const struct node *n);
 rill_status kept_refuse(const struct pulser *p, const struct node *n);
+/* Whether it is several kept frames, or what was made of each, joined again: a loop over the frames
+ * of an example, unrolled. */
+bool kept_unrolled(const struct pulser *p, uint32_t src_wire);
+#define UNROLLED_WORDS                                                                             \
+    "joined of single frames at fixed places, as by a loop that was unrolled over the frames of "  \
+    "the example when the model was exported; written as a Loop, a Scan or a recurrent op it "     \
+    "streams"
 /* Refuses an output or a state that is made of kept frames, or hollow. */
 rill_status kept_port(struct pulser *p, uint32_t src_wire);
 

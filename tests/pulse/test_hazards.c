@@ -76,6 +76,17 @@ static void last_frames_by_shape(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Slice", "", x, from, t, gb_ints(b, 2)));
 }
 
+/* A loop over the frames of an example of four, as one that traces writes it; or a factor of x. */
+static void unrolled(struct gb *b, const void *ctx)
+{
+    const uint32_t x = gb_input(b, "x", 2, 2, GB_TIME);
+    uint32_t h[4] = { gb_slice(b, x, 1, 0, 1, 1) };
+    for (int i = 1; i < 4; i++)
+        h[i] = GB(b, "Add", "", h[i - 1], GB(b, "Gather", "axis=1", x, gb_ints(b, i)));
+    const uint32_t y = gb_op(b, "Concat", "axis=1", h, 4);
+    gb_output(b, ctx ? GB(b, "Mul", "", x, y) : y);
+}
+
 static void first_frame(struct gb *b, const void *ctx)
 {
     (void) ctx;
@@ -433,6 +444,10 @@ static const struct oracle_case hazards[] = {
     { "H7 a size that one length has", size_of_one_length, NULL,
       { "(Resize)", "depends on the length", NULL, NULL } },
     { "H8 the first frame", first_frame, NULL, { "(Slice)", "fixed number", "time axis", NULL } },
+    { "H8 a loop that was unrolled", unrolled, NULL,
+      { "(Concat)", "unrolled over the frames of the example", NULL, NULL } },
+    { "H8 a loop that was unrolled, beside a stream", unrolled, "",
+      { "(Mul): cannot stream: input 1", "unrolled over the frames of the example", NULL, NULL } },
     { "H8 the first frame by index", first_frame_by_index, NULL,
       { "(Gather)", "time axis", NULL, NULL } },
     { "H8 the first frame taken off all", first_frame_as_context, NULL, STREAMS },
