@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/lengths.h"
+#include "engine/base/dim_claims.h"
 #include "engine/base/dim_even.h"
 #include "pulse/ints.h"
 
@@ -65,7 +66,9 @@ bool lengths_negative(const struct pulser *p, const struct dim *d)
     if (!lengths_decide(p, &d, 1, 0, false, &l))
         return true;
     for (int64_t at = 0; at < l.end; at++)
-        if (dims_allow(p->src->dims, p->symbol, at) && (!dim_eval(d, p->symbol, at, &v) || v < 0))
+        if (dims_allow(p->src->dims, p->symbol, at) &&
+            !dims_need_broken(p->src->dims, p->symbol, at) &&
+            (!dim_eval(d, p->symbol, at, &v) || v < 0))
             return true;
     return false;
 }

@@ -194,18 +194,24 @@ static rill_status frames_emit(struct pulser *p, const struct node *n, int k, in
     return pulser_emit(p, n->op, n->name, attr, in, n->n_in, ret, 1);
 }
 
-/* ---- behind constant frames ---- */
+/* ---- behind given frames ---- */
 
-/* Whether output frames come of constant frames in front alone, and those behind them come earlier
- * without. */
-static bool heads_wanted(const struct pulser *p, const struct node *n, const struct axis_sizes *z,
+/* Whether output frames come of given frames in front alone, and those behind them come earlier
+ * without. Of frames of the sequence itself they are made in every run, only where an output comes
+ * earlier by it. */
+static bool heads_wanted(struct pulser *p, const struct node *n, const struct axis_sizes *z,
                          int64_t cut)
 {
     const struct padded *q = &p->padded[n->in[0]];
-    return q->is && !p->outer && !q->inputs && !node_has_kept(p, n) &&
-        (q->mode == PULSE_PAD_CONSTANT || q->mode == PULSE_PAD_VALUES) && q->before > 0 &&
-        q->before <= PADDED_GIVEN_MAX && cut >= 0 && cut < q->before * z->stride &&
-        p->sf[n->in[0]].delay > q->inner.sf.delay - q->before && padded_heads_there(p, q);
+    const bool kept = padded_heads_inputs(q) > 0;
+    if (!q->is || p->outer || node_has_kept(p, n) || q->before < 1 ||
+        q->before > (kept ? PADDED_KEPT_MAX : PADDED_GIVEN_MAX) || cut < 0 ||
+        cut >= q->before * z->stride ||
+        larger(q->inner.sf.delay, padded_heads_late(q)) - q->before >= p->sf[n->in[0]].delay ||
+        !padded_heads_there(p, q))
+        return false;
+    p->may_be_early |= kept;
+    return !kept || p->early;
 }
 
 /* The last `past` frames of those that q puts in front, and zeros before them. */
@@ -236,10 +242,12 @@ static rill_status deconv_behind(struct pulser *p, const struct node *n, const s
     out.tail = WIRE_NONE;
     out.before = q.before * z->stride - cut->before;
     TRY(padded_given(p, n, p->sf[n->in[0]].length, q.before, &q));
+    out.inputs = q.inputs;
     TRY(frames_emit(p, n, k, cut->before, q.head, &out.head));
-    TRY(heads_last(p, n, past, &q));
     struct flow f = q.inner;
     TRY(flow_resolve(p, n, &f));
+    TRY(flow_delay(p, n->name, &f, larger(padded_heads_late(&q) - f.sf.delay, 0)));
+    TRY(heads_last(p, n, past, &q));
     TRY(flow_padded(p, n, &f, &q, f.sf.delay, f.sf.pulse + past));
     TRY(frames_emit(p, n, k, past * z->stride, f.wire, &f.wire));
     f.sf.at = p->sf[n->in[0]].at;

@@ -126,10 +126,37 @@ static int64_t front_before(const struct flow_window *w)
     return w->copies ? w->copies->before : w->before;
 }
 
-/* How many output frames lie in what is put in front of the sequence alone, where those behind come
- * earlier without them; else 0. */
-static int64_t front_frames(const struct pulser *p, const struct node *n, const struct flow *f,
-                            const struct flow_window *w)
+/* Whether windows wait for frames in front of the sequence that are made of it, and not for what
+ * else they read. */
+static bool front_waits(const struct flow *f, const struct flow_window *w)
+{
+    const struct padded *q = w->copies;
+    return q && padded_heads_inputs(q) > 0 &&
+        (padded_by_copies(q) ? padded_heads_late(q) : padded_heads_delay(q, w->span)) >
+        larger(w->span + 1 - w->stride + f->sf.delay - q->before, 0);
+}
+
+/* How many output frames read such frames; 0 where those behind cannot be made without. They are
+ * made in every run, only where an output comes earlier by it. */
+static int64_t front_reads(struct pulser *p, const struct node *n, const struct flow *f,
+                           const struct flow_window *w)
+{
+    const struct padded *q = w->copies;
+    const int64_t frames = (q->before + w->stride - 1) / w->stride;
+    const bool values = q->mode == PULSE_PAD_VALUES;
+    const struct dim *length = pulser_fact(p, n->out[0])->shape[f->sf.axis];
+    if (p->outer || q->before > PADDED_KEPT_MAX || f->sf.pulse % w->stride || node_has_kept(p, n) ||
+        (values && q->after && q->before % w->stride) || !padded_heads_whole(p, q) ||
+        lengths_negative(p, dim_add_int(p->dst->dims, length, -frames)))
+        return 0;
+    p->may_be_early = true;
+    return p->early ? frames : 0;
+}
+
+/* How many lie in what is put in front of the sequence alone, where those behind come earlier
+ * without them; else 0. */
+static int64_t front_alone(const struct pulser *p, const struct node *n, const struct flow *f,
+                           const struct flow_window *w)
 {
     const int64_t before = front_before(w);
     const int64_t late = w->span + 1 - w->stride + f->sf.delay - before;
@@ -142,6 +169,13 @@ static int64_t front_frames(const struct pulser *p, const struct node *n, const 
     if (w->copies && w->copies->after && frames * w->stride > before)
         frames = before / w->stride;
     return frames <= FRONT_MAX ? frames : 0;
+}
+
+static int64_t front_frames(struct pulser *p, const struct node *n, const struct flow *f,
+                            const struct flow_window *w)
+{
+    const int64_t frames = front_alone(p, n, f, w);
+    return frames == 0 && front_waits(f, w) ? front_reads(p, n, f, w) : frames;
 }
 
 /* Copies of frames in front of the sequence, *f, become given ones: nothing else is put there. */
@@ -161,9 +195,10 @@ static rill_status front_given(struct pulser *p, const struct node *n, struct fl
     return RILL_OK;
 }
 
-/* Windows behind those frames; ret_head: what is in front of the sequence there. */
+/* Windows behind those frames; ret_head: what they read, once so many input frames have come. */
 static rill_status front_cut(struct pulser *p, const struct node *n, const struct flow *f,
-                             int64_t frames, struct flow_window *w, uint32_t *ret_head)
+                             int64_t frames, struct flow_window *w, uint32_t *ret_head,
+                             int64_t *ret_inputs)
 {
     const int64_t cut = frames * w->stride, used = cut - w->stride + w->span + 1;
     struct padded *q = arena_new(p->arena, struct padded);
@@ -172,8 +207,16 @@ static rill_status front_cut(struct pulser *p, const struct node *n, const struc
     *q = (struct padded) { .inner = *f, .before = w->before, .fill = w->fill };
     if (w->copies)
         *q = *w->copies;
-    TRY(padded_frames(p, n, q, used, q->head, ret_head));
+    *ret_inputs = q->inputs;
     w->before = q->before - cut;
+    if (used > q->before) { /* of the sequence, too */
+        TRY(kept_padded(p, n, q, 0, used, ret_head, ret_inputs));
+        w->copies = q->after ? q : NULL;
+        q->before = 0;
+        q->head = WIRE_NONE;
+        return RILL_OK;
+    }
+    TRY(padded_frames(p, n, q, used, q->head, ret_head));
     if (!w->copies)
         return RILL_OK;
     w->copies = w->before > 0 || q->after ? q : NULL;
@@ -191,12 +234,12 @@ static rill_status front_carry(struct pulser *p, const struct node *n, const voi
                                struct flow f, struct flow_window w)
 {
     const int64_t frames = front_frames(p, n, &f, &w);
+    int64_t inputs;
     uint32_t in, head;
     if (frames == 0)
         return RILL_OK;
     TRY(front_given(p, n, &f, &w));
-    const int64_t inputs = w.copies ? w.copies->inputs : 0;
-    TRY(front_cut(p, n, &f, frames, &w, &in));
+    TRY(front_cut(p, n, &f, frames, &w, &in, &inputs));
     TRY(window_op(p, n, attr, in, &head));
     TRY(flow_windows(p, n, &f, &w));
     TRY(window_op(p, n, attr, f.wire, &f.wire));

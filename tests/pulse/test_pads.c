@@ -352,6 +352,69 @@ static void test_transposed(void)
           .layer = true },
     };
     test_reads("transposed", list, sizeof list / sizeof *list, 1);
+    static const struct read copies[] = {
+        { .op = "ConvTranspose", .attrs = "strides=2 pads=1,0", .mode = "edge", .before = 3 },
+        { .op = "ConvTranspose",
+          .attrs = "strides=3 pads=2,1",
+          .mode = "edge",
+          .before = 2,
+          .after = 2,
+          .cut = 4,
+          .layer = true,
+          .ahead = true },
+        { .op = "ConvTranspose", .attrs = "strides=2", .mode = "reflect", .before = 2, .cut = 3 },
+    };
+    test_reads("transposed copies", copies, sizeof copies / sizeof *copies, 1);
+}
+
+/* Layers of causal convolutions behind mirrored frames, as encoders of codecs are: so late as the
+ * first frames of one of them are, not all together. */
+struct mirrored {
+    int layers, taps[4], stride[4];
+    int after; /* frames that are mirrored behind the input */
+    bool cell; /* in front of the last layer */
+};
+
+static void layers_mirrored(struct gb *b, const void *ctx)
+{
+    const struct mirrored *c = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME);
+    for (int i = 0; i < c->layers; i++) {
+        if (c->cell && i == c->layers - 1)
+            x = cell_over(b, x, "GRU", false);
+        x = gb_pad(b, x, 3, 2, "reflect", c->taps[i] - c->stride[i], i ? 0 : c->after);
+        x = GB(b, "Conv", gb_printf(b, "strides=%d", c->stride[i]), x,
+               gb_weights(b, 3, 2, 2, c->taps[i]));
+        x = GB(b, "Sin", "", x);
+    }
+    gb_output(b, x);
+}
+
+static void test_mirrored(void)
+{
+    static const struct mirrored list[] = {
+        { .layers = 2, .taps = { 3, 3 }, .stride = { 1, 1 } },
+        { .layers = 2, .taps = { 4, 3 }, .stride = { 2, 1 } },
+        { .layers = 3, .taps = { 3, 4, 4 }, .stride = { 1, 2, 1 }, .cell = true },
+        { .layers = 4, .taps = { 2, 4, 6, 3 }, .stride = { 1, 2, 3, 1 }, .cell = true },
+        { .layers = 2, .taps = { 5, 3 }, .stride = { 2, 1 }, .after = 1, .cell = true },
+    };
+    static const int64_t lengths[] = { 1, 2, 3, 4, 5, 8, 12, 13, 30, 48, -1 };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        int64_t hop = 1;
+        for (int k = 0; k < list[i].layers; k++)
+            hop *= list[i].stride[k];
+        for (int64_t pulse = hop; pulse <= 4 * hop; pulse += hop) {
+            const int64_t pulses[] = { pulse, -1 },
+                          more = needless(layers_mirrored, &list[i], pulse);
+            struct oracle o = { .seed = 1 };
+            oracle_check(more == 0, "mirrored %zu at %lld: %lld late", i, (long long) pulse,
+                         (long long) more);
+            if (oracle_open(&o, layers_mirrored, &list[i], NULL) == LAW_HOLDS)
+                oracle_check(oracle_laws(&o, "mirrored", pulses, lengths) > 0, "no whole run");
+            oracle_close(&o);
+        }
+    }
 }
 
 /* Frames behind a sequence that is cut by more than it has stand where those in front were. */
@@ -664,6 +727,7 @@ int main(void)
     test_windows();
     test_shifts();
     test_transposed();
+    test_mirrored();
     test_around();
     test_cropped();
     test_copies_shifted();
