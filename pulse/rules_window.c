@@ -126,27 +126,31 @@ static int64_t front_before(const struct flow_window *w)
     return w->copies ? w->copies->before : w->before;
 }
 
-/* Whether windows wait for frames in front of the sequence that are made of it, and not for what
- * else they read. */
-static bool front_waits(const struct flow *f, const struct flow_window *w)
+/* By how many frames windows wait for frames in front of the sequence that are made of it longer
+ * than for what else they read. */
+static int64_t front_waits(const struct flow *f, const struct flow_window *w)
 {
     const struct padded *q = w->copies;
-    return q && padded_heads_inputs(q) > 0 &&
-        (padded_by_copies(q) ? padded_heads_late(q) : padded_heads_delay(q, w->span)) >
-        larger(w->span + 1 - w->stride + f->sf.delay - q->before, 0);
+    if (!q || padded_heads_inputs(q) == 0)
+        return 0;
+    const int64_t late =
+        padded_by_copies(q) ? padded_heads_late(q) : padded_heads_delay(q, w->span);
+    return larger(late - larger(w->span + 1 - w->stride + f->sf.delay - q->before, 0), 0);
 }
 
-/* How many output frames read such frames; 0 where those behind cannot be made without. They are
- * made in every run, only where an output comes earlier by it. */
+/* How many output frames read such frames, and come before them unless they wait; 0 where those
+ * behind cannot be made without. They are made in every run, only where an output comes earlier by
+ * it. */
 static int64_t front_reads(struct pulser *p, const struct node *n, const struct flow *f,
                            const struct flow_window *w)
 {
     const struct padded *q = w->copies;
-    const int64_t frames = (q->before + w->stride - 1) / w->stride;
+    const int64_t reads = smaller(front_waits(f, w), q->before),
+                  frames = (reads + w->stride - 1) / w->stride;
     const bool values = q->mode == PULSE_PAD_VALUES;
     const struct dim *length = pulser_fact(p, n->out[0])->shape[f->sf.axis];
     if (p->outer || q->before > PADDED_KEPT_MAX || f->sf.pulse % w->stride || node_has_kept(p, n) ||
-        (values && q->after && q->before % w->stride) || !padded_heads_whole(p, q) ||
+        (values && q->after && frames * w->stride > q->before) || !padded_heads_whole(p, q) ||
         lengths_negative(p, dim_add_int(p->dst->dims, length, -frames)))
         return 0;
     p->may_be_early = true;
@@ -175,7 +179,7 @@ static int64_t front_frames(struct pulser *p, const struct node *n, const struct
                             const struct flow_window *w)
 {
     const int64_t frames = front_alone(p, n, f, w);
-    return frames == 0 && front_waits(f, w) ? front_reads(p, n, f, w) : frames;
+    return frames == 0 && front_waits(f, w) > 0 ? front_reads(p, n, f, w) : frames;
 }
 
 /* Copies of frames in front of the sequence, *f, become given ones: nothing else is put there. */
@@ -209,21 +213,16 @@ static rill_status front_cut(struct pulser *p, const struct node *n, const struc
         *q = *w->copies;
     *ret_inputs = q->inputs;
     w->before = q->before - cut;
-    if (used > q->before) { /* of the sequence, too */
-        TRY(kept_padded(p, n, q, 0, used, ret_head, ret_inputs));
-        w->copies = q->after ? q : NULL;
-        q->before = 0;
-        q->head = WIRE_NONE;
-        return RILL_OK;
-    }
-    TRY(padded_frames(p, n, q, used, q->head, ret_head));
     if (!w->copies)
-        return RILL_OK;
+        return padded_frames(p, n, q, used, q->head, ret_head);
     w->copies = w->before > 0 || q->after ? q : NULL;
-    TRY(pulser_slice(p, n->name, q->head, f->sf.axis, 0, used, ret_head));
+    if (used > q->before)
+        TRY(kept_padded(p, n, q, 0, used, ret_head, ret_inputs));
+    else
+        TRY(pulser_slice(p, n->name, q->head, f->sf.axis, 0, used, ret_head));
     if (w->before > 0)
         TRY(pulser_slice(p, n->name, q->head, f->sf.axis, cut, q->before, &q->head));
-    q->before = w->before;
+    q->before = larger(w->before, 0);
     q->direct = 0;
     q->head = w->before > 0 ? q->head : WIRE_NONE;
     return RILL_OK;

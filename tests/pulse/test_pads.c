@@ -394,6 +394,7 @@ static void test_mirrored(void)
 {
     static const struct mirrored list[] = {
         { .layers = 2, .taps = { 3, 3 }, .stride = { 1, 1 } },
+        { .layers = 3, .taps = { 3, 5, 2 }, .stride = { 1, 1, 1 } },
         { .layers = 2, .taps = { 4, 3 }, .stride = { 2, 1 } },
         { .layers = 3, .taps = { 3, 4, 4 }, .stride = { 1, 2, 1 }, .cell = true },
         { .layers = 4, .taps = { 2, 4, 6, 3 }, .stride = { 1, 2, 3, 1 }, .cell = true },
