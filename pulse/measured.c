@@ -6,7 +6,6 @@
 
 #include <math.h>
 
-#define REACH_MAX ((int64_t) 1 << 18) /* frames that a mask may speak of, to both sides */
 #define BUCKETS 256
 
 /* Behind so many first keys, which all queries behind them see, or do not, a mask repeats. */
@@ -76,8 +75,7 @@ double shows_depth(enum shows what, double v)
 
 /* ---- what an expression speaks of ---- */
 
-/* Of what repeats in an expression the length after which all does, at most REACH_MAX. */
-static int64_t expression_period(const struct dim *d)
+int64_t expression_period(const struct dim *d)
 {
     const struct dim_parts x = dim_parts(d);
     int64_t y = x.form == DIM_FORM_QUOTIENT && x.value < REACH_MAX ? x.value : 1;

@@ -12,6 +12,11 @@
 /* Of all masks of a graph: elements times the size of their expressions. */
 #define MEASURES_MAX ((int64_t) 1 << 28)
 
+#define REACH_MAX ((int64_t) 1 << 18) /* frames that a mask may speak of, to both sides */
+
+/* Of what repeats in an expression the length after which all does, at most REACH_MAX. */
+int64_t expression_period(const struct dim *d);
+
 struct measures;
 struct measures *measures_new(struct arena *a); /* lives in a; NULL: no memory */
 int64_t measures_spent(const struct measures *m);

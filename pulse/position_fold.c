@@ -2,6 +2,7 @@
 #include "pulse/position_fold.h"
 #include "engine/ops/attrs.h"
 #include "pulse/compared.h"
+#include "pulse/mask_order.h"
 
 #define NUMBER_MAX ((int64_t) 1 << 53) /* as doubles hold */
 
@@ -89,7 +90,8 @@ static rill_status node_look(struct placed_edit *c, uint32_t at)
     return c->found && is_along_time(c, &c->e->g->wires[n->out[0]].fact) &&
             number_of(c, n->out[0], &number) && decides(c, n)
         ? placed_number(c, at, (double) number)
-        : compared_look(c, at);
+        : node_is(n, OP_AND) || node_is(n, OP_OR) ? mask_order_look(c, at)
+                                                  : compared_look(c, at);
 }
 
 rill_status graph_with_positions_folded(struct graph *ret, const struct graph *g,

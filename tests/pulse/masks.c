@@ -394,6 +394,19 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
     }
 }
 
+/* Frames of data between those of positions: what the first queries see is said last. */
+static uint32_t padded_first(struct gb *b, const struct written *t, const struct at *a, uint32_t m,
+                             uint32_t keys)
+{
+    const uint32_t own = GB(b, "Equal", "", a->i, a->j),
+                   first = GB(b, "Or", "", GB(b, "GreaterOrEqual", "", a->i, gb_int(b, 2)), own);
+    keys = GB(b, "Or", "", keys, own);
+    if (t->pad == PAD_FIRST)
+        return GB(b, "And", "", GB(b, "And", "", m, keys), first);
+    m = GB(b, "Or", "", GB(b, "Not", "", m), GB(b, "Not", "", keys));
+    return GB(b, "Not", "", GB(b, "Or", "", GB(b, "Not", "", first), m));
+}
+
 static uint32_t padded(struct gb *b, const struct written *t, const struct at *a, uint32_t m)
 {
     if (t->pad == NO_PAD)
@@ -402,6 +415,8 @@ static uint32_t padded(struct gb *b, const struct written *t, const struct at *a
     uint32_t here = GB(b, "Greater", "", sum, gb_scalar(b, -0.5f));
     uint32_t keys = GB(b, "Unsqueeze", "", here, gb_ints(b, 0)),
              queries = GB(b, "Unsqueeze", "", here, gb_ints(b, 1));
+    if (t->pad >= PAD_FIRST)
+        return padded_first(b, t, a, m, keys);
     if (t->pad == PAD_TILED) {
         uint32_t length = GB(b, "Unsqueeze", "", a->length, gb_ints(b, 0));
         keys = GB(b, "Tile", "", keys, GB(b, "Concat", "axis=0", length, gb_ints(b, 1)));

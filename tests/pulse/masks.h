@@ -113,7 +113,18 @@ struct written {
         RISING_FAST
     } bias;
     enum { MATMUL, EINSUM, EINSUM_KEYS_FIRST, EINSUM_TURNED, HEADS } product;
-    enum { NO_PAD, PAD_KEYS, PAD_BOTH, PAD_SPREAD, PAD_TILED, PAD_ALL } pad;
+    /* FIRST: and, behind that, the first two queries see themselves alone; HIDING: of what is
+     * hidden */
+    enum {
+        NO_PAD,
+        PAD_KEYS,
+        PAD_BOTH,
+        PAD_SPREAD,
+        PAD_TILED,
+        PAD_ALL,
+        PAD_FIRST,
+        PAD_FIRST_HIDING
+    } pad;
     /* queries by a table of distances: sinusoids computed, rows of a constant, heads, scaled before
      * the shift, shifted as by Transformer-XL's first form, where the table has as many rows as
      * frames, from a column on that is another behind 400 frames, gathered by distances, by those
