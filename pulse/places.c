@@ -421,7 +421,7 @@ static rill_status table_emit(struct pulser *p, const struct node *n, const stru
     if (!e)
         return places_refuse(p, n, m->out[0], "depends on the length of the whole sequence");
     for (int64_t i = 0; i < at->count[k]; i++) {
-        bool seen = i >= at->unseen && i < at->count[k] - at->unseen;
+        bool seen = i >= at->unseen[0] && i < at->count[k] - at->unseen[1];
         if (!dim_eval(e, ps->place[k], at->first[k] + i, &v) || ((v < 0 || v >= rows) && seen))
             return places_refuse(p, n, m->out[0], "wants rows that its table has not");
         ((int64_t *) t->data)[i] = v < 0 ? 0 : v >= rows ? rows - 1 : v;

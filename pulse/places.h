@@ -16,7 +16,7 @@ struct places {
     int axis[2];
     const struct dim *at[2];
     int64_t first[2], count[2];
-    int64_t unseen;     /* of so many first and last ones nobody looks at what they are */
+    int64_t unseen[2];  /* of so many first and so many last ones nobody looks at what they are */
     int steps;          /* nodes between who asks and the wire */
     int64_t repeats[2]; /* the same must stand where each value is so much larger; 0: need not */
     int64_t from[2];    /* that from these values on; for the first queries, too */

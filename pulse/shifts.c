@@ -467,8 +467,8 @@ rill_status shift_emit(struct pulser *p, const struct shift *s, uint32_t queries
                                .at = { row_at(p, s, dim_mul_int(ps->dims, ps->place[0], way)) },
                                .first = { first, 0 },
                                .count = { keys + w->pulse - 1, 0 },
-                               .unseen = smaller(w->left - w->before, w->right - w->after) +
-                                   w->pulse - 1 };
+                               .unseen = { w->left - w->before + w->pulse - 1,
+                                           w->right - w->after + w->pulse - 1 } };
     return at.at[0] ? rows_emit(p, s, queries, &at, w->pulse, keys, ret) : length_refuse(p, s);
 }
 

@@ -314,6 +314,14 @@ static uint32_t diagonal(struct gb *b, const struct at *a)
     return GB(b, "Cast", "to=13", GB(b, "EyeLike", "", GB(b, "ConstantOfShape", "", sizes)));
 }
 
+/* Of 3, and the chunk before. */
+static uint32_t chunks(struct gb *b, const struct written *t, const struct at *a)
+{
+    const uint32_t three = gb_int(b, 3),
+                   m = int_band(b, GB(b, "Div", "", a->i, three), GB(b, "Div", "", a->j, three), 1);
+    return t->mask == CHUNKS ? m : GB(b, "And", "", GB(b, "LessOrEqual", "", a->j, a->i), m);
+}
+
 /* True where the key is seen. */
 static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
 {
@@ -355,7 +363,7 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
         return band(b, third_cut(b, a->i), third_cut(b, a->j), gb_scalar(b, 0), gb_scalar(b, 1));
     case ENDED: return ended(b, a);
     case CHUNKS:
-        return int_band(b, GB(b, "Div", "", a->i, three), GB(b, "Div", "", a->j, three), 1);
+    case CHUNKS_BEHIND: return chunks(b, t, a);
     case BEFORE:
     case DIAGONAL: {
         const uint32_t before = band(b, a->i, a->j, three, gb_int(b, 6));

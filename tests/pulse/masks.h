@@ -22,6 +22,7 @@ struct written {
         CUT,        /* chunks by quotients cut as exporters write it */
         ENDED,      /* chunks that end where the sequence does */
         CHUNKS,
+        CHUNKS_BEHIND, /* that, up to the query's own frame */
         BEFORE,
         EVEN,
         ODD,
