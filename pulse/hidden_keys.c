@@ -103,18 +103,33 @@ static rill_status valid_turn(struct pulser *p, const struct node *n, const stru
                           valid);
 }
 
-/* In a branch that begins late the keys of a query may all have come before: it sees the zeros in
- * their places, so that its weights are numbers. */
-static rill_status valid_any(struct pulser *p, const struct node *n, const struct stream_fact *s,
+/* Whether the largest score of each query is -inf where those that are not valid are; in: valid,
+ * scores, -inf. */
+static rill_status sees_none(struct pulser *p, const struct node *n, const struct stream_fact *s,
                              const uint32_t *in, uint32_t *ret)
 {
-    uint32_t hidden, axes, none[2] = { 0, in[2] }, any[2] = { in[0] };
+    uint32_t hidden, axes, none[2] = { 0, in[2] };
     TRY(pulser_emit_op(p, OP_WHERE, n->name, NULL, 0, in, 3, &hidden));
     TRY(pulser_ints(p, n->name, (int64_t[]) { s->key_axis }, 1, &axes));
     TRY(pulser_emit_op(p, OP_REDUCE_MAX, n->name, NULL, 0, (uint32_t[]) { hidden, axes }, 2,
                        &none[0]));
-    TRY(pulser_emit_op(p, OP_EQUAL, n->name, NULL, 0, none, 2, &any[1]));
-    return pulser_emit_op(p, OP_OR, n->name, NULL, 0, any, 2, ret);
+    return pulser_emit_op(p, OP_EQUAL, n->name, NULL, 0, none, 2, ret);
+}
+
+/* In a branch the keys of a query may all have come while the other one ran: it sees the zeros in
+ * their places, so that its weights are numbers. One that sees no key of the sequence has none in
+ * the whole run either. */
+static rill_status valid_any(struct pulser *p, const struct node *n, const struct stream_fact *s,
+                             const struct dim *length, uint32_t *in)
+{
+    uint32_t all[3] = { 0, in[1], in[2] }, none[2], some[2];
+    TRY(valid_emit(p, n, s, length, &all[0]));
+    TRY(valid_turn(p, n, s, pulser_dst_fact(p, in[1])->rank, &all[0]));
+    TRY(sees_none(p, n, s, in, &none[0]));
+    TRY(sees_none(p, n, s, all, &none[1]));
+    TRY(pulser_emit_op(p, OP_XOR, n->name, NULL, 0, none, 2, &some[1]));
+    some[0] = in[0];
+    return pulser_emit_op(p, OP_OR, n->name, NULL, 0, some, 2, &in[0]);
 }
 
 rill_status keys_hide(struct pulser *p, const struct node *n, const struct stream_fact *s,
@@ -131,6 +146,6 @@ rill_status keys_hide(struct pulser *p, const struct node *n, const struct strea
     TRY((p->outer ? valid_kept : valid_emit)(p, n, s, length, &in[0]));
     TRY(valid_turn(p, n, s, f.rank, &in[0]));
     if (p->branch && isinf(hidden))
-        TRY(valid_any(p, n, s, in, &in[0]));
+        TRY(valid_any(p, n, s, length, in));
     return pulser_emit_op(p, OP_WHERE, n->name, NULL, 0, in, 3, wire);
 }

@@ -461,6 +461,7 @@ static void test_attended(void)
         { "first keys beside a window ahead", 3, 2, 4, 0, false, 0 },
         { "first keys in an If in an If", 2, 0, 1, 0, true, 0 },
         { "tokens that are seen by all", 2, 0, 2, 2, false, 0 },
+        { "keys before the query alone", 2, -1, 0, 0, false, -INFINITY },
     };
     static const int64_t pulses[] = { 1, 2, 3, 7, -1 }, lengths[] = { 0, 1, 2, 3, 5, 9, 30, -1 };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
