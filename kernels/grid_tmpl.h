@@ -117,14 +117,14 @@ static inline v16 FN(v_of_two)(const float *b, size_t step, size_t left)
 
 /* Rows that lie one after the other, of at least a vector: the last vector of each goes on in the
  * next row, so that there are as few as fit and they lie as the first one does. */
-static inline bool FN(rows_are_flat)(const struct FN(grid_rows) * s)
+static inline bool FN(rows_are_flat)(const struct FN(grid_rows) *s)
 {
     return s->to_step == s->n && s->a_step == s->n && s->n >= 16;
 }
 
 /* A function and its rounding (once, or twice: 2) in registers; `one`: b is one element a row. */
 V16_UNROLLED void FN(rounded_rows)(float *to, const float *a, const float *b,
-                                   const struct kern_grid *grid, const struct FN(grid_rows) * s,
+                                   const struct kern_grid *grid, const struct FN(grid_rows) *s,
                                    const enum kern_instr_op function, const bool one,
                                    const int roundings)
 {
@@ -153,15 +153,13 @@ V16_UNROLLED void FN(rounded_rows)(float *to, const float *a, const float *b,
 }
 
 #define GRID_ROUNDED(X)                                                                            \
-    X(KERN_ADD, false, 1)                                                                          \
-    X(KERN_ADD, false, 2)                                                                          \
-    X(KERN_ADD, true, 1) X(KERN_ADD, true, 2) X(KERN_SUB, false, 1) X(KERN_SUB, false, 2)          \
-        X(KERN_SUB, true, 1) X(KERN_SUB, true, 2) X(KERN_MUL, false, 1) X(KERN_MUL, false, 2)      \
-            X(KERN_MUL, true, 1) X(KERN_MUL, true, 2) X(KERN_DIV, false, 1) X(KERN_DIV, false, 2)  \
-                X(KERN_DIV, true, 1) X(KERN_DIV, true, 2)
+    X(KERN_ADD, false, 1) X(KERN_ADD, false, 2) X(KERN_ADD, true, 1) X(KERN_ADD, true, 2)          \
+    X(KERN_SUB, false, 1) X(KERN_SUB, false, 2) X(KERN_SUB, true, 1) X(KERN_SUB, true, 2)          \
+    X(KERN_MUL, false, 1) X(KERN_MUL, false, 2) X(KERN_MUL, true, 1) X(KERN_MUL, true, 2)          \
+    X(KERN_DIV, false, 1) X(KERN_DIV, false, 2) X(KERN_DIV, true, 1) X(KERN_DIV, true, 2)
 
 static void FN(program_rounded)(float *to, const float *a, const float *b,
-                                const struct kern_instr *i, struct FN(grid_rows) * s)
+                                const struct kern_instr *i, struct FN(grid_rows) *s)
 {
     if (!i->b.one && s->to_step == s->n && s->a_step == s->n && s->b_step == s->n)
         s->n *= s->rows, s->rows = 1;
@@ -193,7 +191,7 @@ static inline v16 FN(v_joined)(v16 b, float by, const int before)
 }
 
 V16_UNROLLED void FN(scaled_rows)(float *to, const float *a, const float *b, const float *c,
-                                  const struct kern_instr *instr, const struct FN(grid_rows) * s,
+                                  const struct kern_instr *instr, const struct FN(grid_rows) *s,
                                   const int before, const int behind)
 {
     static const struct kern_grid none;
@@ -227,7 +225,7 @@ V16_UNROLLED void FN(scaled_rows)(float *to, const float *a, const float *b, con
 }
 
 static void FN(program_scaled)(float *to, const float *a, const float *b, const float *c,
-                               const struct kern_instr *i, const struct FN(grid_rows) * s)
+                               const struct kern_instr *i, const struct FN(grid_rows) *s)
 {
     const int behind = i->grid ? (i->grid->twice ? 2 : 1) : 0,
               before = !i->first    ? 0

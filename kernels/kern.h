@@ -164,7 +164,7 @@ typedef void kern_cell_sums_fn(int32_t *restrict y, const struct kern_cell_sums 
 
 struct kern_map_line;
 
-#define KERN_NORM_ROWS 4 /* that norm_f32 takes at once */
+#define KERN_NORM_ROWS 4 /* that norm_rows_f32 takes */
 
 struct kern {
     const char *isa;    /* "c", "avx2", "avx512", "neon": the set these functions were chosen for */
@@ -270,11 +270,13 @@ struct kern {
      * other. */
     void (*conv_flat_f32)(float *restrict y, const float *restrict x, const float *restrict w,
                           const float *restrict bias, const struct kern_flat *c);
-    /* Of each of up to KERN_NORM_ROWS rows y[i] = (x[i] - mean) * inv * gain[i] + shift[i], inv =
-     * 1 / sqrt(variance + epsilon), n > 0. gain and shift may be NULL (1 and 0), y too; y may be x.
-     */
+    /* y[i] = (x[i] - mean) * inv * gain[i] + shift[i], inv = 1 / sqrt(variance + epsilon), n > 0.
+     * gain and shift may be NULL (1 and 0), y too; y may be x. */
     void (*norm_f32)(float *y, const float *x, const float *gain, const float *shift, float epsilon,
-                     size_t rows, size_t n, float (*ret_moments)[2]); /* mean, inv */
+                     size_t n, float ret_moments[2]); /* mean, inv */
+    /* The same of KERN_NORM_ROWS rows that lie one behind the other, to the same bits. */
+    void (*norm_rows_f32)(float *y, const float *x, const float *gain, const float *shift,
+                          float epsilon, size_t n, float ret_moments[KERN_NORM_ROWS][2]);
     /* y[i] = x[i] / sqrt(mean square + epsilon) * gain[i]; y may be x. */
     void (*rms_f32)(float *y, const float *x, const float *gain, float epsilon, size_t n);
     /* Runs the program on rows of n elements of operands that lie in those buffers, which move on
@@ -419,6 +421,7 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(program_f32)                                                                                 \
     K(strided_copy_f32)                                                                            \
     K(norm_f32)                                                                                    \
+    K(norm_rows_f32)                                                                               \
     K(rms_f32)                                                                                     \
     K(range_f32)                                                                                   \
     K(quantize_f32)

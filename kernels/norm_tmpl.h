@@ -19,7 +19,7 @@ static inline double FN(lanes_sum)(v16 a)
     return (f[0] + f[2]) + (f[1] + f[3]);
 }
 
-static double FN(row_sum)(const float *x, size_t n)
+V16_UNROLLED double FN(row_sum)(const float *x, size_t n)
 {
     double sum = 0;
     for (size_t at = 0; at < n; at += NORM_BLOCK) {
@@ -34,7 +34,7 @@ static double FN(row_sum)(const float *x, size_t n)
     return sum;
 }
 
-static double FN(row_squares)(const float *x, float mean, size_t n)
+V16_UNROLLED double FN(row_squares)(const float *x, float mean, size_t n)
 {
     v16 m = v16_set1(mean);
     double sum = 0;
@@ -64,7 +64,7 @@ static inline v16 FN(norm_one)(v16 x, v16 m, v16 s, v16 gain, v16 shift, bool ha
     return has_shift ? v16_add(v, shift) : v;
 }
 
-static void FN(row_write)(float *y, const float *x, const float *gain, const float *shift,
+V16_UNROLLED void FN(row_write)(float *y, const float *x, const float *gain, const float *shift,
                           float mean, float inv, size_t n)
 {
     v16 m = v16_set1(mean), s = v16_set1(inv), none = v16_set1(0.0f);
@@ -81,35 +81,35 @@ static void FN(row_write)(float *y, const float *x, const float *gain, const flo
                     n - i);
 }
 
-/* Up to NORM_ROWS rows, step by step: what the moments of one wait for is time for the others. */
-V16_UNROLLED void FN(norm_some)(float *y, const float *x, const float *gain, const float *shift,
-                                float epsilon, const int rows, size_t n, float (*ret)[2])
-{
-    double sum[KERN_NORM_ROWS];
-    for (int r = 0; r < rows; r++)
-        sum[r] = FN(row_sum)(x + (size_t) r * n, n);
-    for (int r = 0; r < rows; r++)
-        ret[r][0] = (float) (sum[r] / (double) n);
-    for (int r = 0; r < rows; r++)
-        sum[r] = FN(row_squares)(x + (size_t) r * n, ret[r][0], n);
-    for (int r = 0; r < rows; r++)
-        ret[r][1] = (float) (1 / sqrt(sum[r] / (double) n + (double) epsilon));
-    for (int r = 0; y && r < rows; r++)
-        FN(row_write)
-        (y + (size_t) r * n, x + (size_t) r * n, gain, shift, ret[r][0], ret[r][1], n);
-}
-
 static void FN(norm_f32)(float *y, const float *x, const float *gain, const float *shift,
-                         float epsilon, size_t rows, size_t n, float (*ret_moments)[2])
+                         float epsilon, size_t n, float ret_moments[2])
 {
     if (!n)
         return;
-    if (rows == KERN_NORM_ROWS)
-        FN(norm_some)(y, x, gain, shift, epsilon, KERN_NORM_ROWS, n, ret_moments);
-    else
-        for (size_t r = 0; r < rows; r++)
-            FN(norm_some)
-            (y ? y + r * n : NULL, x + r * n, gain, shift, epsilon, 1, n, ret_moments + r);
+    float mean = (float) (FN(row_sum)(x, n) / (double) n);
+    float inv = (float) (1 / sqrt(FN(row_squares)(x, mean, n) / (double) n + (double) epsilon));
+    ret_moments[0] = mean;
+    ret_moments[1] = inv;
+    if (y)
+        FN(row_write)(y, x, gain, shift, mean, inv, n);
+}
+
+/* Step by step: what the moments of one row wait for is time for the others. */
+static void FN(norm_rows_f32)(float *y, const float *x, const float *gain, const float *shift,
+                              float epsilon, size_t n, float ret_moments[KERN_NORM_ROWS][2])
+{
+    enum { ROWS = KERN_NORM_ROWS };
+    double sum[ROWS];
+    for (size_t r = 0; r < ROWS; r++)
+        sum[r] = FN(row_sum)(x + r * n, n);
+    for (size_t r = 0; r < ROWS; r++)
+        ret_moments[r][0] = (float) (sum[r] / (double) n);
+    for (size_t r = 0; r < ROWS; r++)
+        sum[r] = FN(row_squares)(x + r * n, ret_moments[r][0], n);
+    for (size_t r = 0; r < ROWS; r++)
+        ret_moments[r][1] = (float) (1 / sqrt(sum[r] / (double) n + (double) epsilon));
+    for (size_t r = 0; y && r < ROWS; r++)
+        FN(row_write)(y + r * n, x + r * n, gain, shift, ret_moments[r][0], ret_moments[r][1], n);
 }
 
 static void FN(rms_f32)(float *y, const float *x, const float *gain, float epsilon, size_t n)

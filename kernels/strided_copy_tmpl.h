@@ -192,14 +192,20 @@ V16_UNROLLED void FN(move_rounded)(float *y, const float *x, const struct kern_s
     }
 }
 
+/* By itself, so that its registers are none of plain copies. */
+static __attribute__((noinline)) void FN(move_on_grid)(float *y, const float *x,
+                                                       const struct kern_strided_copy *m)
+{
+    if (m->grid->twice)
+        FN(move_rounded)(y, x, m, true);
+    else
+        FN(move_rounded)(y, x, m, false);
+}
+
 static void FN(strided_copy_f32)(float *y, const float *x, const struct kern_strided_copy *m)
 {
-    if (m->grid && m->grid->twice) {
-        FN(move_rounded)(y, x, m, true);
-        return;
-    }
     if (m->grid) {
-        FN(move_rounded)(y, x, m, false);
+        FN(move_on_grid)(y, x, m);
         return;
     }
     bool narrow = m->n[3] < 16 && m->from[3] == 1 && m->to[3] == 1;

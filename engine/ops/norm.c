@@ -216,13 +216,16 @@ static void layer_eval(const struct eval *e)
     int axis = axis_normalise(a->on.axis, x->rank);
     int64_t n = inner_size(x, axis), rows = n ? tensor_count(x) / n : 0;
     const float *gain = e->n_in > 1 ? e->x[1] : NULL, *shift = e->n_in > 2 ? e->x[2] : NULL;
-    float moments[KERN_NORM_ROWS][2];
-    for (int64_t r = 0, some; r < rows; r += some) {
-        some = rows - r < KERN_NORM_ROWS ? rows - r : KERN_NORM_ROWS;
-        e->kern->norm_f32(e->y[0] ? (float *) e->y[0] + r * n : NULL,
-                          (const float *) e->x[0] + r * n, gain, shift, a->epsilon, (size_t) some,
-                          (size_t) n, moments);
-        for (unsigned o = 1; n && o < e->n_out; o++)
+    const float *from = e->x[0];
+    float *to = e->y[0], moments[KERN_NORM_ROWS][2];
+    for (int64_t r = 0, some; r < rows; r += some, from += some * n, to += to ? some * n : 0) {
+        const bool many = rows - r >= KERN_NORM_ROWS;
+        some = many ? KERN_NORM_ROWS : 1;
+        if (many)
+            e->kern->norm_rows_f32(to, from, gain, shift, a->epsilon, (size_t) n, moments);
+        else
+            e->kern->norm_f32(to, from, gain, shift, a->epsilon, (size_t) n, moments[0]);
+        for (unsigned o = 1; o < e->n_out; o++)
             for (int64_t i = 0; e->y[o] && i < some; i++)
                 ((float *) e->y[o])[r + i] = moments[i][o - 1];
     }
@@ -353,8 +356,8 @@ static void group_eval(const struct eval *e)
     const float *from = e->x[0], *g = e->x[1], *b = e->x[2];
     float *to = e->y[0];
     for (int64_t n = 0; n < x->dim[0] * groups; n++, from += per * inner) {
-        float moments[1][2];
-        e->kern->norm_f32(to, from, NULL, NULL, a->epsilon, 1, (size_t) (per * inner), moments);
+        float moments[2];
+        e->kern->norm_f32(to, from, NULL, NULL, a->epsilon, (size_t) (per * inner), moments);
         for (int64_t k = n % groups * per, end = k + per; k < end; k++, to += inner) {
             e->kern->muls_f32(to, to, g[k], (size_t) inner);
             e->kern->adds_f32(to, to, b[k], (size_t) inner);
