@@ -354,6 +354,19 @@ static rill_status reshape_needs(struct infer *c, const struct dim *const *shape
     return RILL_OK;
 }
 
+/* Where a table ends, sizes hold as many elements as there are at some lengths alone. */
+static rill_status reshape_holds(struct infer *c, const struct dim *got, const struct dim *want)
+{
+    const struct dim *more = dim_sub(c->dims, got, want);
+    char size[160], text[200];
+    if (got == want || dim_is_const(got) || dim_is_const(want))
+        return RILL_OK;
+    dim_print(more, size, sizeof size);
+    snprintf(text, sizeof text, "%s == 0", size);
+    return dims_claim_add(c->dims, DIM_CLAIM_NEEDED, text,
+                          dim_min(c->dims, more, dim_mul_int(c->dims, more, -1)), c->err);
+}
+
 static rill_status reshape_infer(struct infer *c)
 {
     const struct reshape_attr *a = c->attr;
@@ -394,6 +407,8 @@ static rill_status reshape_infer(struct infer *c)
     }
     if (hole >= 0 && by_length && !a->allowzero)
         TRY(reshape_needs(c, shape, (int) n, hole));
+    if (hole < 0)
+        TRY(reshape_holds(c, got, want));
     infer_shape(c, 0, x->type, (int) n, shape);
     return RILL_OK;
 }

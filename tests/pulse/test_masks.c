@@ -418,9 +418,23 @@ static void running_test(void)
     oracle_close(&o);
 }
 
+/* Rows counted from the end of a table are as many as frames up to its end. */
+static void table_test(void)
+{
+    static const struct written last = { .name = "last rows", .shift = LAST_ROWS };
+    struct oracle o;
+    enum verdict v = oracle_open(&o, recipe, &last, NULL);
+    v = v == LAW_HOLDS ? oracle_pulse(&o, 1) : v;
+    oracle_check(v == LAW_HOLDS && rill_plan_check_length(o.plan, 0, 79, &o.err) == RILL_OK &&
+                     rill_plan_check_length(o.plan, 0, 80, &o.err) != RILL_OK,
+                 "last rows of a table of 79: 79 or 80 frames, %s", o.err.text);
+    oracle_close(&o);
+}
+
 int main(void)
 {
     running_test();
+    table_test();
     padded_shifts();
     for (size_t i = 0; i < sizeof lengthened / sizeof *lengthened; i++)
         ended_test(&lengthened[i]);
