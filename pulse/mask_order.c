@@ -3,12 +3,13 @@
 #include "pulse/measured.h"
 
 #define PARTS_MAX 16
+#define LOOKS_MAX 64 /* wires of one chain */
 
 /* What a chain joins: masks of positions of two axes, and all else. */
 struct chain {
     const struct op *op;
     uint32_t mask[PARTS_MAX], other[PARTS_MAX], node[PARTS_MAX];
-    unsigned n_masks, n_others, n_nodes;
+    unsigned n_masks, n_others, n_nodes, looks;
 };
 
 /* Whether the wire is a function of positions along two axes; which they are. */
@@ -41,6 +42,8 @@ static bool parts_find(const struct placed_edit *c, uint32_t w, bool alone, stru
     const struct node *n = graph_producer(c->e->g, w);
     int axis[2];
     uint32_t at;
+    if (++ret->looks > LOOKS_MAX)
+        return false;
     if (is_mask(c, w, axis)) {
         ret->mask[ret->n_masks] = w;
         return ++ret->n_masks < PARTS_MAX;

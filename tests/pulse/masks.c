@@ -409,8 +409,12 @@ static uint32_t padded_first(struct gb *b, const struct written *t, const struct
     const uint32_t own = GB(b, "Equal", "", a->i, a->j),
                    first = GB(b, "Or", "", GB(b, "GreaterOrEqual", "", a->i, gb_int(b, 2)), own);
     keys = GB(b, "Or", "", keys, own);
-    if (t->pad == PAD_FIRST)
-        return GB(b, "And", "", GB(b, "And", "", m, keys), first);
+    if (t->pad < PAD_FIRST_HIDING) {
+        m = GB(b, "And", "", m, keys);
+        for (int k = 0; t->pad == PAD_FIRST_LONG && k < 30000; k++)
+            m = GB(b, "And", "", m, m);
+        return GB(b, "And", "", m, first);
+    }
     m = GB(b, "Or", "", GB(b, "Not", "", m), GB(b, "Not", "", keys));
     return GB(b, "Not", "", GB(b, "Or", "", GB(b, "Not", "", first), m));
 }

@@ -124,6 +124,7 @@ struct written {
         PAD_TILED,
         PAD_ALL,
         PAD_FIRST,
+        PAD_FIRST_LONG, /* behind 30000 Ands of what each has twice */
         PAD_FIRST_HIDING
     } pad;
     /* queries by a table of distances: sinusoids computed, rows of a constant, heads, scaled before
