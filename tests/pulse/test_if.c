@@ -582,7 +582,7 @@ static void paused_frames(const rill_plan *p, unsigned pulse, unsigned pause,
 {
     void *mem = aligned_alloc(64, (rill_plan_stream_size(p) + 63) & ~(size_t) 63);
     rill_stream *s = rill_stream_init(mem, p);
-    float x[FRAMES][CHANNELS], y[2][CHANNELS];
+    float x[FRAMES][CHANNELS], y[3][CHANNELS];
     unsigned at = 0;
     uint32_t seed = 9;
     for (unsigned t = 0; t < FRAMES * CHANNELS; t++)
