@@ -46,7 +46,10 @@ rill_status pulser_carry_from(struct pulser *p, const struct node *n, const stru
 rill_status pulser_carry(struct pulser *p, const struct node *n, const struct fact *f,
                          const struct stream_fact *s, uint32_t init, struct carried *ret)
 {
-    TRY(carry_begin(p, n, f, init == WIRE_NONE ? NULL : pulser_fact(p, init)->value, ret));
+    uint32_t known = WIRE_NONE;
+    if (init != WIRE_NONE && !pulser_kept(p, init))
+        TRY(pulser_known(p, p->map[init], &known));
+    TRY(carry_begin(p, n, f, known == WIRE_NONE ? NULL : pulser_dst_fact(p, known)->value, ret));
     if (init == WIRE_NONE || ret->init)
         return RILL_OK;
     return state_choose(p, n, pulser_kept(p, init) ? s->delay / s->pulse : 0, p->map[init],

@@ -9,33 +9,90 @@ static bool is_kept(const struct padded *q)
     return q->inputs > 0 || padded_by_copies(q);
 }
 
-/* In a branch frames go by its own runs. */
-static bool head_wanted(struct pulser *p, const struct node *n, uint32_t w)
+/* Frames in front of several sequences: as many of each are run over. */
+struct fronts {
+    int64_t before;
+    int64_t early; /* by so many frames all that is behind them is there before the padded ones */
+    bool kept;
+};
+
+/* By how many frames the one behind all that is in front must be late for that, and the state that
+ * n begins with, to be there. */
+static int64_t front_late(const struct pulser *p, const struct node *n, const struct padded *q)
 {
-    const struct padded *q = &p->padded[w];
-    const int64_t most = is_kept(q) ? PADDED_KEPT_MAX : PADDED_GIVEN_MAX;
-    if (!q->is || p->outer || node_has_kept(p, n) || !padded_heads_whole(p, q) || q->before < 1 ||
-        q->before > most ||
-        larger(q->inner.sf.delay, padded_heads_late(q)) - q->before >= p->sf[w].delay)
+    return larger(padded_heads_late(q), kept_delay(p, n, &q->inner.sf));
+}
+
+/* False: there are none, or not at every length. */
+static bool fronts_find(const struct pulser *p, const struct node *n, const uint32_t *w,
+                        unsigned count, struct fronts *ret)
+{
+    int64_t delay = INT64_MIN, inner = INT64_MIN;
+    *ret = (struct fronts) { .before = PADDED_GIVEN_MAX, .kept = node_has_kept(p, n) };
+    for (unsigned i = 0; i < count; i++) {
+        const struct padded *q = &p->padded[w[i]];
+        const struct stream_fact *s = pulser_stream(p, w[i]);
+        if (!s || !q->is || !padded_heads_whole(p, q) || q->before < 1)
+            return false;
+        ret->kept |= is_kept(q);
+        ret->before = smaller(ret->before, q->before);
+        inner = larger(inner, larger(q->inner.sf.delay, front_late(p, n, q)) - q->before);
+        delay = larger(delay, larger(s->delay, kept_delay(p, n, s)));
+    }
+    ret->early = delay - larger(inner, -ret->before);
+    return true;
+}
+
+/* In a branch frames go by its own runs. */
+static bool fronts_wanted(struct pulser *p, const struct node *n, const uint32_t *w, unsigned count,
+                          struct fronts *ret)
+{
+    if (p->outer || !fronts_find(p, n, w, count, ret) || ret->early <= 0 ||
+        (ret->kept && ret->before > PADDED_KEPT_MAX))
         return false;
-    p->may_be_early |= is_kept(q);
-    return !is_kept(q) || p->early;
+    p->may_be_early |= ret->kept;
+    return !ret->kept || p->early;
+}
+
+/* Input frames that have come when those in front, and the state that n begins with, have. */
+static int64_t inputs_of(const struct pulser *p, const struct node *n, const struct padded *q)
+{
+    int64_t inputs = q->inputs;
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_kept(p, n->in[i]))
+            inputs = larger(inputs, p->kept[n->in[i]].inputs);
+    return inputs;
+}
+
+rill_status heads_find(struct pulser *p, const struct node *n, const uint32_t *w, unsigned count,
+                       struct head *ret)
+{
+    struct fronts all = { 0 };
+    int64_t delay = 0, inputs = 0;
+    ret[0] = (struct head) { .is = fronts_wanted(p, n, w, count, &all), .made = WIRE_NONE };
+    for (unsigned i = 0; i < count && ret[0].is; i++) {
+        struct padded *q = &ret[i].all;
+        ret[i] = (struct head) { .is = true, .kept = all.kept, .made = WIRE_NONE };
+        *q = p->padded[w[i]];
+        TRY(padded_given(p, n, p->sf[w[i]].length, all.before, q));
+        delay = larger(delay, larger(q->inner.sf.delay, front_late(p, n, q)));
+        inputs = larger(inputs, inputs_of(p, n, q));
+    }
+    for (unsigned i = 0; i < count && ret[0].is; i++) {
+        ret[i].all.inputs = inputs;
+        TRY(flow_delay(p, n->name, &ret[i].all.inner, delay - ret[i].all.inner.sf.delay));
+    }
+    return RILL_OK;
 }
 
 rill_status head_find(struct pulser *p, const struct node *n, uint32_t w, struct head *ret)
 {
-    struct padded *q = &ret->all;
-    *ret = (struct head) { .is = head_wanted(p, n, w), .made = WIRE_NONE };
-    if (!ret->is)
-        return RILL_OK;
-    *q = p->padded[w];
-    TRY(padded_given(p, n, p->sf[w].length, q->before, q));
-    return flow_delay(p, n->name, &q->inner, larger(padded_heads_late(q) - q->inner.sf.delay, 0));
+    return heads_find(p, n, &w, 1, ret);
 }
 
 rill_status head_known(struct pulser *p, struct head *h, uint32_t *wires, unsigned n)
 {
-    for (unsigned i = 0; i < n && h->is && !is_kept(&h->all); i++) {
+    for (unsigned i = 0; i < n && h->is && !h->kept; i++) {
         TRY(pulser_known(p, wires[i], &wires[i]));
         h->is = wires[i] != WIRE_NONE;
     }
@@ -46,14 +103,15 @@ rill_status head_carry(struct pulser *p, const struct node *n, const struct head
                        const struct fact *f, uint32_t left, struct carried *ret)
 {
     const struct stream_fact *s = &h->all.inner.sf;
-    return pulser_carry_from(p, n, f, left, is_kept(&h->all) ? s->delay / s->pulse : -1, ret);
+    return pulser_carry_from(p, n, f, left, h->kept ? s->delay / s->pulse : -1, ret);
 }
 
-rill_status head_put(struct pulser *p, const struct node *n, struct head *h, struct flow *f)
+rill_status head_put(struct pulser *p, const struct node *n, unsigned k, struct head *h,
+                     struct flow *f)
 {
     h->all.inner = *f;
     h->all.head = h->made;
     h->all.direct = 0;
-    p->padded[n->out[0]] = h->all;
+    p->padded[n->out[k]] = h->all;
     return padded_put(p, n, &h->all, f);
 }

@@ -77,6 +77,23 @@ static bool padded_early(const struct pulser *p, const struct padded *q, const s
         q->inner.sf.delay - q->before < f->sf.delay;
 }
 
+/* Whether its first `end` frames are there before the first run, at every length. */
+static bool padded_known(const struct pulser *p, const struct padded *q, int64_t end)
+{
+    return q->is && !p->outer && end <= q->before && padded_heads_inputs(q) == 0 &&
+        padded_heads_there(p, q);
+}
+
+/* Frames first.. that pad what is padded by *q, so many: no frames that are kept. */
+static rill_status frames_known(struct pulser *p, const struct node *n, const struct padded *q,
+                                int64_t first, int64_t frames, uint32_t *ret)
+{
+    TRY(padded_frames(p, n, q, q->before, q->head, ret));
+    return frames == q->before
+        ? RILL_OK
+        : pulser_slice(p, n->name, *ret, q->inner.sf.axis, first, first + frames, ret);
+}
+
 /* ret_kept: when they have come. */
 static rill_status frames_keep(struct pulser *p, const struct node *n, struct flow *f,
                                const struct padded *around, int64_t first, int64_t frames,
@@ -104,6 +121,10 @@ rill_status kept_frames(struct pulser *p, const struct node *n, unsigned k, stru
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: in a body of a loop it takes frames at fixed places of the "
                        "sequence; taken outside they stream");
+    if (fact_is_static(pulser_fact(p, w)) && padded_known(p, around, first + frames)) {
+        p->sf[w] = (struct stream_fact) { .axis = -1 };
+        return frames_known(p, n, around, first, frames, &p->map[w]);
+    }
     if (frames > FRAMES_KEPT_MAX || first > INT32_MAX)
         return op_fail(p->err, RILL_LIMIT, n, "keeps more than %d frames", FRAMES_KEPT_MAX);
     TRY(frames_keep(p, n, f, around, first, frames, &p->map[w], &kept));

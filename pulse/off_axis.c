@@ -98,6 +98,7 @@ struct pads_of {
     unsigned first;    /* that streams, and is not */
     bool alike, found; /* found: what is behind n comes earlier out of what is in front of the pads,
                           or costs nothing */
+    int64_t inputs;    /* that have come when the frames have that n keeps; 0: it keeps none */
 };
 
 /* By how many frames the padded sequence is later than what is in front of its pad. */
@@ -115,6 +116,17 @@ static bool any_padded(const struct pulser *p, const struct node *n)
     return any;
 }
 
+/* Padded in different ways, or beside frames that are kept: what is made of those is made in every
+ * run, only where an output comes earlier by it. In a branch frames go by its own runs. */
+static bool unlike_wanted(struct pulser *p, const struct pads_of *s, int64_t before, bool earlier)
+{
+    if (p->outer || !earlier || before < 1 ||
+        before > (s->inputs ? PADDED_KEPT_MAX : PADDED_GIVEN_MAX))
+        return false;
+    p->may_be_early |= s->inputs > 0;
+    return !s->inputs || p->early;
+}
+
 static rill_status pads_find(struct pulser *p, const struct node *n, struct pads_of *ret)
 {
     int64_t costs = 0, delay = 0, inner = INT64_MIN, before = INT64_MAX;
@@ -129,7 +141,7 @@ static rill_status pads_find(struct pulser *p, const struct node *n, struct pads
         return RILL_OK;
     for (unsigned i = 0; i < n->n_in; i++) {
         if (pulser_kept(p, n->in[i]))
-            return RILL_OK;
+            ret->inputs = larger(ret->inputs, p->kept[n->in[i]].inputs);
         if (!pulser_stream(p, n->in[i]))
             continue;
         const struct padded *q = ret->in + i;
@@ -145,17 +157,18 @@ static rill_status pads_find(struct pulser *p, const struct node *n, struct pads
         ret->alike = ret->alike && pads_agree(&ret->in[ret->first], q);
         whole = whole && padded_heads_whole(p, q);
         costs = larger(costs, pad_costs(p, n, i));
-        delay = larger(delay, p->sf[n->in[i]].delay);
-        inner = larger(inner, q->inner.sf.delay - q->before);
+        delay = larger(delay, larger(p->sf[n->in[i]].delay, kept_delay(p, n, &p->sf[n->in[i]])));
+        inner =
+            larger(inner, larger(q->inner.sf.delay, kept_delay(p, n, &q->inner.sf)) - q->before);
         before = smaller(before, q->before);
     }
     if (ret->first == n->n_in)
         return RILL_OK;
+    ret->alike = ret->alike && !ret->inputs;
     if (ret->alike)
         ret->found = node_moves(n) || costs > 0;
     else
-        ret->found = !p->outer && before > 0 && before <= PADDED_GIVEN_MAX && whole &&
-            larger(inner, -before) < delay;
+        ret->found = unlike_wanted(p, ret, before, whole && larger(inner, -before) < delay);
     return RILL_OK;
 }
 
@@ -170,7 +183,9 @@ static rill_status pads_align(struct pulser *p, const struct node *n, struct pad
     for (unsigned i = 0; i < n->n_in; i++)
         if (pulser_stream(p, n->in[i]) && !s->counted[i]) {
             TRY(padded_given(p, n, p->sf[n->in[i]].length, before, &s->in[i]));
-            delay = larger(delay, s->in[i].inner.sf.delay);
+            delay = larger(delay,
+                           larger(s->in[i].inner.sf.delay, kept_delay(p, n, &s->in[i].inner.sf)));
+            s->in[i].inner.sf.uniform &= !s->inputs;
         }
     for (unsigned i = 0; i < n->n_in; i++)
         if (pulser_stream(p, n->in[i]) && !s->counted[i])
@@ -225,6 +240,9 @@ static rill_status padded_carry(struct pulser *p, const struct node *n, uint32_t
     for (unsigned i = 0; i < n->n_in; i++)
         if (pulser_stream(p, n->in[i]))
             padded_heads_join(&q, &s.in[i]);
+    if (s.inputs)
+        q.direct = 0;
+    q.inputs = larger(q.inputs, s.inputs);
     const bool same_fill = node_moves(n) && q.mode == PULSE_PAD_CONSTANT,
                copies = q.mode == PULSE_PAD_EDGE || q.mode == PULSE_PAD_REFLECT,
                given = !same_fill && !copies;

@@ -546,7 +546,7 @@ static rill_status sum_along_time(struct pulser *p, const struct node *n, struct
              : pulser_carry(p, n, &one, &f->sf, WIRE_NONE, &c));
     TRY(sum_carried(p, n, plain, f, &c));
     if (h.is)
-        TRY(head_put(p, n, &h, f));
+        TRY(head_put(p, n, 0, &h, f));
     f->sf.at = at;
     return pulser_bind(p, n, 0, f->wire, &f->sf);
 }

@@ -222,7 +222,7 @@ static rill_status cell_along_time(struct pulser *p, const struct node *n, struc
     TRY(flow_delay(p, n->name, f, larger(kept_delay(p, n, &f->sf) - f->sf.delay, 0)));
     TRY(cell_emit(p, n, &head, f));
     if (head.of.is && wanted)
-        TRY(head_put(p, n, &head.of, f));
+        TRY(head_put(p, n, 0, &head.of, f));
     f->sf.at = at;
     return wanted ? pulser_bind(p, n, 0, f->wire, &f->sf) : RILL_OK;
 }

@@ -7,8 +7,8 @@
  * histories made in the body become one more scanned input and output, a place for every
  * iteration. */
 #include "engine/graph/control.h"
-#include "pulse/carry.h"
 #include "engine/ops/clock.h"
+#include "pulse/heads.h"
 #include "pulse/ints.h"
 #include "pulse/rules.h"
 
@@ -23,10 +23,15 @@ struct scan {
     uint32_t *in;          /* outer dst wires of the node's inputs, aligned */
     struct stream_fact sf; /* of the aligned inputs */
     bool along;            /* along time */
+    bool apart;            /* the same, once over the frames in front of the sequence */
     int64_t late;          /* by so many frames more states are, so that none gets later */
     int64_t iterations;
     uint32_t valid, valid_in; /* outer wire and body wire; WIRE_NONE where no frame is late */
     struct carried *carried;
+    struct head *heads; /* per scanned input; NULL: they are not run over apart */
+    const uint32_t
+        *made;     /* what the Scan over them gives: outer dst wires, as the node's outputs */
+    uint32_t *out; /* those of the Scan made */
     struct wires {
         uint32_t *v;
         unsigned n;
@@ -45,7 +50,7 @@ static unsigned n_leading(const struct scan *s)
 /* States that the stream keeps from run to run. */
 static unsigned n_carried(const struct scan *s)
 {
-    return s->along && !s->at->restarts ? n_states(s) : 0;
+    return s->along && !s->apart && !s->at->restarts ? n_states(s) : 0;
 }
 
 static bool is_scanned(const struct scan *s, unsigned i)
@@ -335,37 +340,52 @@ static rill_status attr_make(struct pulser *p, const struct scan *s, unsigned mo
     return RILL_OK;
 }
 
-/* Outer wire of output k: the body's with the iterations put in. */
-static rill_status output_make(struct pulser *p, const struct scan *s, unsigned k, uint32_t *ret)
+/* Outer wire of output k: the body's with the iterations put in, on *ret_axis. */
+static rill_status output_make(struct pulser *p, const struct scan *s, unsigned k, uint32_t *ret,
+                               int *ret_axis)
 {
     struct fact f = s->dst->wires[s->dst->outputs[k]].fact;
-    struct flow flow;
-    bool streams =
-        flow_of(&s->body, k < n_states(s) ? s->src->inputs[k] : s->src->outputs[k], &flow);
     f.value = NULL;
-    int axis = -1;
+    int axis = *ret_axis = -1;
     if (k >= n_states(s)) {
-        axis = scan_axis(s->at->out_axes, k - n_states(s), f.rank + 1);
+        axis = *ret_axis = scan_axis(s->at->out_axes, k - n_states(s), f.rank + 1);
         memmove(&f.shape[axis + 1], &f.shape[axis], (size_t) (f.rank - axis) * sizeof *f.shape);
         f.shape[axis] = dim_int(p->dst->dims, s->iterations);
         f.rank++;
     }
     *ret = graph_add_wire(p->dst, s->n->name, &f);
-    if (*ret == WIRE_NONE)
-        return pulser_no_memory(p);
+    return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
+}
+
+/* Output k along time, scanned on that axis: padded by what the frames in front became. */
+static rill_status output_along(struct pulser *p, const struct scan *s, unsigned k, uint32_t wire,
+                                int axis)
+{
+    struct flow f = { wire, s->sf };
+    f.sf.axis = axis;
+    f.sf.uniform = false;
+    if (s->heads) {
+        struct head h = s->heads[0];
+        h.made = s->made[k];
+        TRY(head_put(p, s->n, k, &h, &f));
+        f.sf.at = s->sf.at;
+    }
+    return pulser_bind(p, s->n, k, f.wire, &f.sf);
+}
+
+static rill_status output_bind(struct pulser *p, const struct scan *s, unsigned k, uint32_t wire,
+                               int axis)
+{
+    struct flow flow;
     if (k >= s->n->n_out || s->n->out[k] == WIRE_NONE || k < n_carried(s))
         return RILL_OK;
-    if (s->along && k >= n_states(s)) {
-        struct stream_fact sf = s->sf;
-        sf.axis = axis;
-        sf.uniform = false;
-        return pulser_bind(p, s->n, k, *ret, &sf);
-    }
-    p->map[s->n->out[k]] = *ret;
-    if (!streams)
+    if (s->along && k >= n_states(s))
+        return output_along(p, s, k, wire, axis);
+    p->map[s->n->out[k]] = wire;
+    if (!flow_of(&s->body, k < n_states(s) ? s->src->inputs[k] : s->src->outputs[k], &flow))
         return RILL_OK;
     flow.sf.axis += axis >= 0 && axis <= flow.sf.axis;
-    return pulser_bind(p, s->n, k, *ret, &flow.sf);
+    return pulser_bind(p, s->n, k, wire, &flow.sf);
 }
 
 static rill_status scan_emit(struct pulser *p, struct scan *s, unsigned more_in, uint32_t *out,
@@ -411,12 +431,13 @@ static rill_status scan_build(struct pulser *p, struct scan *s)
     if (n_hist && s->along)
         return op_fail(p->err, RILL_UNSUPPORTED, s->n,
                        "cannot stream: its body remembers frames of another time axis");
-    uint32_t *out = arena_array(p->arena, uint32_t, n_out + n_hist + 1);
+    uint32_t *out = s->out = arena_array(p->arena, uint32_t, n_out + n_hist + 1);
+    int *axes = arena_array(p->arena, int, n_out + 1);
     uint32_t *all = arena_array(p->arena, uint32_t, 2 * (outer.n + captures_out.n + n_hist + 1));
-    if (!out || !all)
+    if (!out || !all || !axes)
         return pulser_no_memory(p);
     for (unsigned k = 0; k < n_out; k++)
-        TRY(output_make(p, s, k, &out[k]));
+        TRY(output_make(p, s, k, &out[k], &axes[k]));
     s->outer_in = (struct wires) { all, 0 };
     s->body_in = (struct wires) { all + outer.n + captures_out.n + n_hist + 1, 0 };
     for (unsigned i = 0; i < outer.n; i++) {
@@ -436,7 +457,10 @@ static rill_status scan_build(struct pulser *p, struct scan *s)
     s->dst->inputs = s->body_in.v;
     s->dst->n_inputs = s->dst->cap_inputs = s->body_in.n;
     s->dst->n_states = 0;
-    return scan_emit(p, s, n_hist + (s->valid != WIRE_NONE), out, n_out + n_hist, n_hist);
+    TRY(scan_emit(p, s, n_hist + (s->valid != WIRE_NONE), out, n_out + n_hist, n_hist));
+    for (unsigned k = 0; k < n_out && !s->apart; k++)
+        TRY(output_bind(p, s, k, out[k], axes[k]));
+    return RILL_OK;
 }
 
 /* The naive way, for tests: the wires outside take the pulse, the body keeps the symbol. */
@@ -486,7 +510,8 @@ static rill_status states_carry(struct pulser *p, struct scan *s)
         if (!fact_is_static(f))
             return op_fail(p->err, RILL_UNSUPPORTED, s->n,
                            "cannot stream: state %u has no fixed size", k);
-        TRY(pulser_carry(p, s->n, f, &s->sf, w, &s->carried[k]));
+        TRY(s->heads ? head_carry(p, s->n, s->heads, f, s->made[k], &s->carried[k])
+                     : pulser_carry(p, s->n, f, &s->sf, w, &s->carried[k]));
         s->in[k] = s->carried[k].read;
     }
     return RILL_OK;
@@ -509,10 +534,57 @@ static rill_status inputs_resolve(struct pulser *p, struct scan *s)
     return RILL_OK;
 }
 
+/* ---- frames in front of the sequence ---- */
+
+/* The Scan over them, which begins with what the node does. */
+static rill_status scan_apart(struct pulser *p, struct scan *s, struct head *heads)
+{
+    struct scan h = { .n = s->n, .at = s->at, .src = s->src, .along = true, .apart = true };
+    h.in = arena_array(p->arena, uint32_t, s->n->n_in + 1);
+    if (!h.in)
+        return pulser_no_memory(p);
+    h.sf = (struct stream_fact) { .axis = -1, .pulse = heads->all.before };
+    for (unsigned i = 0; i < s->n->n_in; i++)
+        h.in[i] = is_scanned(s, i) ? heads[i - n_states(s)].all.head : p->map[s->n->in[i]];
+    TRY(iterations_find(p, &h));
+    TRY(scan_build(p, &h));
+    TRY(head_known(p, heads, h.out, s->src->n_outputs));
+    s->made = h.out;
+    s->heads = heads->is ? heads : NULL;
+    return RILL_OK;
+}
+
+/* Whether frames in front of what is scanned are run over apart, and that is done then. A body that
+ * checks its numbers needs those of frames that have come. */
+static rill_status scan_heads(struct pulser *p, struct scan *s)
+{
+    const unsigned scanned = (unsigned) s->at->n_scanned;
+    struct head *heads = arena_array(p->arena, struct head, scanned + 1);
+    if (!heads)
+        return pulser_no_memory(p);
+    if (!s->along || p->keep_bodies || s->at->restarts || graph_checks(s->src))
+        return RILL_OK;
+    TRY(heads_find(p, s->n, s->n->in + n_states(s), scanned, heads));
+    return heads->is ? scan_apart(p, s, heads) : RILL_OK;
+}
+
+/* The sequences, equally late. */
+static rill_status inputs_align(struct pulser *p, struct scan *s)
+{
+    unsigned first;
+    if (!s->heads)
+        return pulser_align(p, s->n, s->in, &s->sf, &first);
+    s->sf = s->heads->all.inner.sf;
+    s->sf.at = pulser_stream(p, s->n->in[n_states(s)])->at;
+    for (unsigned i = 0; i < s->n->n_in; i++)
+        s->in[i] =
+            is_scanned(s, i) ? s->heads[i - n_states(s)].all.inner.wire : p->map[s->n->in[i]];
+    return RILL_OK;
+}
+
 rill_status rule_scan(struct pulser *p, const struct node *n)
 {
     struct scan s = { .n = n, .at = n->attr, .src = n->body[0] };
-    unsigned first;
     s.in = arena_array(p->arena, uint32_t, n->n_in + 1);
     if (!s.in)
         return pulser_no_memory(p);
@@ -522,7 +594,8 @@ rill_status rule_scan(struct pulser *p, const struct node *n)
             return kept_refuse(p, n);
     if (s.along)
         TRY(along_check(p, &s));
-    TRY(pulser_align(p, n, s.in, &s.sf, &first));
+    TRY(scan_heads(p, &s));
+    TRY(inputs_align(p, &s));
     if (s.along && graph_checks(s.src))
         TRY(inputs_resolve(p, &s));
     if (s.along)

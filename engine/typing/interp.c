@@ -178,14 +178,6 @@ static rill_status node_run(const struct interp *in, const struct graph *g, cons
     return RILL_OK;
 }
 
-rill_status interp_node(struct dims *ds, const struct node *n, const struct tensor *const *in,
-                        const struct kern *kern, struct arena *a, const struct tensor **ret_out,
-                        rill_error *reterr)
-{
-    struct interp ctx = { .dims = ds, .arena = a, .kern = kern, .err = reterr };
-    return node_run(&ctx, NULL, n, in, ret_out);
-}
-
 /* ---- bodies ---- */
 
 static rill_status graph_run(const struct interp *in, const struct graph *g,
@@ -474,8 +466,6 @@ static rill_status scan_run(const struct interp *in, const struct node *n,
     return s;
 }
 
-/* ---- graphs ---- */
-
 static rill_status control_run(const struct interp *in, const struct node *n,
                                const struct tensor *const *x, const struct tensor **ret)
 {
@@ -483,6 +473,20 @@ static rill_status control_run(const struct interp *in, const struct node *n,
         return if_run(in, n, x, ret);
     return n->op == &op_loop ? loop_run(in, n, x, ret) : scan_run(in, n, x, ret);
 }
+
+rill_status interp_node(struct dims *ds, const struct node *n, const struct tensor *const *in,
+                        const struct kern *kern, struct arena *a, const struct tensor **ret_out,
+                        rill_error *reterr)
+{
+    const struct binding none = { .dims = ds };
+    struct interp ctx = { .dims = ds, .arena = a, .kern = kern, .err = reterr };
+    if (!(n->op->flags & OP_CONTROL))
+        return node_run(&ctx, NULL, n, in, ret_out);
+    ctx.bound = &none;
+    return control_run(&ctx, n, in, ret_out);
+}
+
+/* ---- graphs ---- */
 
 static rill_status graph_step(const struct interp *in, const struct graph *g, const struct node *n,
                               const struct tensor **wires)

@@ -26,9 +26,9 @@ rill_status interp_run_watched(const struct graph *g, const struct tensor *const
                                struct arena *a, const struct interp_watch *watch,
                                const struct tensor **ret_outputs, rill_error *reterr);
 
-/* Runs one node without bodies. in[i] is NULL where absent; ret_out[i] is set for every output,
- * also those that nobody wants. Symbolic sizes (DTYPE_DIM) are computed symbolically; a result
- * without symbols comes back as I64. */
+/* Runs one node, whose bodies know all their sizes. in[i] is NULL where absent; ret_out[i] is set
+ * for every output, also those that nobody wants. Symbolic sizes (DTYPE_DIM) are computed
+ * symbolically; a result without symbols comes back as I64. */
 rill_status interp_node(struct dims *ds, const struct node *n, const struct tensor *const *in,
                         const struct kern *kern, struct arena *a, const struct tensor **ret_out,
                         rill_error *reterr);

@@ -2,15 +2,23 @@
 #include "engine/typing/known.h"
 #include "engine/typing/interp.h"
 
-#define KNOWN_INS_MAX 8
-#define KNOWN_OUTS_MAX 4
+#define KNOWN_INS_MAX 32
+#define KNOWN_OUTS_MAX 16
 #define KNOWN_DEPTH_MAX 64
 #define KNOWN_BYTES_MAX ((size_t) 4 << 20) /* of each output */
 
+static bool body_may_run(const struct graph *body)
+{
+    for (uint32_t i = 0; i < body->n_nodes; i++)
+        if (body->nodes[i].n_body || (body->nodes[i].op->flags & OP_RANDOM))
+            return false;
+    return body->n_states == 0;
+}
+
 static bool node_may_run(const struct graph *g, const struct node *n)
 {
-    bool may = n->n_body == 0 && n->op->eval && !(n->op->flags & OP_RANDOM) &&
-        n->n_in <= KNOWN_INS_MAX && n->n_out <= KNOWN_OUTS_MAX;
+    bool may = (node_is(n, OP_SCAN) ? body_may_run(n->body[0]) : n->op->eval && n->n_body == 0) &&
+        !(n->op->flags & OP_RANDOM) && n->n_in <= KNOWN_INS_MAX && n->n_out <= KNOWN_OUTS_MAX;
     for (unsigned k = 0; may && k < n->n_out; k++) {
         struct tensor t;
         may = n->out[k] == WIRE_NONE ||

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/pulse/oracle.h"
+#include "check/lower_bound.h"
 #include "engine/base/dim_claims.h"
 #include "lib/pipeline.h"
 #include "engine/rewrite/declutter/passes.h"
@@ -30,6 +31,20 @@ void oracle_check(bool ok, const char *fmt, ...)
     vprintf(fmt, ap);
     printf("\n");
     va_end(ap);
+}
+
+int64_t oracle_needless(gb_recipe *recipe, const void *ctx, const char *assertion, int64_t pulse)
+{
+    struct oracle o = { .seed = 1 };
+    int64_t least[64], y = -1;
+    rill_error err = { .text = "" };
+    if (oracle_open(&o, recipe, ctx, assertion) == LAW_HOLDS &&
+        oracle_pulse(&o, pulse) == LAW_HOLDS &&
+        delay_bounds(&o.plan->pgraph, &o.model->decluttered.g, least, &err) == RILL_OK &&
+        least[0] >= 0)
+        y = o.plan->pgraph.outputs[0].delay - least[0];
+    oracle_close(&o);
+    return y;
 }
 
 int oracle_end(void)

@@ -63,6 +63,10 @@ struct oracle_trial {
 
 void oracle_try(const struct oracle_case *c, const struct oracle_trial *t);
 
+/* By how many frames output 0 is later at that pulse than it must be; -1: it does not stream, or
+ * the bound is not known. */
+int64_t oracle_needless(gb_recipe *recipe, const void *ctx, const char *assertion, int64_t pulse);
+
 /* Counting and printing of a test program. */
 extern unsigned oracle_passed, oracle_failed;
 /* Over all that streams gave since it was last set; NaN is one value, a subnormal number a zero of

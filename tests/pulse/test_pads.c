@@ -1,26 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What reads sequences that are padded comes no later than it must: recurrences, resized frames,
  * windows further apart, transposed convolutions, and cuts behind them. */
-#include "check/lower_bound.h"
 #include "tests/pulse/oracle.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-/* By how many frames the net is later at that pulse than it must be; -1: it does not stream, or the
- * bound is not known. */
-static int64_t needless(gb_recipe *recipe, const void *ctx, int64_t pulse)
-{
-    struct oracle o = { .seed = 1 };
-    int64_t least[64], y = -1;
-    rill_error err = { .text = "" };
-    if (oracle_open(&o, recipe, ctx, NULL) == LAW_HOLDS && oracle_pulse(&o, pulse) == LAW_HOLDS &&
-        delay_bounds(&o.plan->pgraph, &o.model->decluttered.g, least, &err) == RILL_OK &&
-        least[0] >= 0)
-        y = o.plan->pgraph.outputs[0].delay - least[0];
-    oracle_close(&o);
-    return y;
-}
 
 /* A cell of 2 channels over [1, 2, S], with what it starts from where `start`. */
 static uint32_t cell_over(struct gb *b, uint32_t x, const char *cell, bool start)
@@ -88,7 +72,8 @@ static void test_reads(const char *what, const struct read *list, size_t n, int6
     static const int64_t lengths[] = { 0, 1, 2, 3, 4, 9, 30, -1 };
     for (size_t i = 0; i < n; i++)
         for (int64_t pulse = hop; pulse <= 6 * hop; pulse += hop) {
-            const int64_t pulses[] = { pulse, -1 }, more = needless(pads_read, &list[i], pulse);
+            const int64_t pulses[] = { pulse, -1 },
+                          more = oracle_needless(pads_read, &list[i], NULL, pulse);
             struct oracle o = { .seed = 1 };
             oracle_check(more == 0, "%s %zu at %lld: %lld late", what, i, (long long) pulse,
                          (long long) more);
@@ -179,7 +164,8 @@ static void test_turned(void)
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         for (int64_t pulse = 1; pulse <= 5; pulse++) {
-            const int64_t pulses[] = { pulse, -1 }, more = needless(first_turned, &list[i], pulse);
+            const int64_t pulses[] = { pulse, -1 },
+                          more = oracle_needless(first_turned, &list[i], NULL, pulse);
             struct oracle o = { .seed = 1 };
             oracle_check(more == 0, "first %zu at %lld: %lld late", i, (long long) pulse,
                          (long long) more);
@@ -407,7 +393,7 @@ static void test_mirrored(void)
             hop *= list[i].stride[k];
         for (int64_t pulse = hop; pulse <= 4 * hop; pulse += hop) {
             const int64_t pulses[] = { pulse, -1 },
-                          more = needless(layers_mirrored, &list[i], pulse);
+                          more = oracle_needless(layers_mirrored, &list[i], NULL, pulse);
             struct oracle o = { .seed = 1 };
             oracle_check(more == 0, "mirrored %zu at %lld: %lld late", i, (long long) pulse,
                          (long long) more);
@@ -499,7 +485,7 @@ static void test_nets(uint32_t first, uint32_t nets)
     for (uint32_t seed = first; seed < first + nets; seed++) {
         const uint32_t draw = seed * 2654435761u;
         const int64_t pulses[] = { 1 + seed % 6, -1 };
-        const int64_t more = needless(net_random, &draw, pulses[0]);
+        const int64_t more = oracle_needless(net_random, &draw, NULL, pulses[0]);
         struct oracle o = { .seed = 1 };
         char name[32];
         snprintf(name, sizeof name, "net %u", (unsigned) seed);
@@ -568,7 +554,7 @@ static void test_around(void)
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         for (int64_t pulse = 1; pulse <= 5; pulse++) {
             const int64_t pulses[] = { pulse, -1 };
-            const int64_t more = needless(copies_around, &list[i], pulse);
+            const int64_t more = oracle_needless(copies_around, &list[i], NULL, pulse);
             struct oracle o = { .seed = 1 };
             oracle_check(more >= 0 && more <= list[i].late, "copies %zu at %lld: %lld late", i,
                          (long long) pulse, (long long) more);
@@ -667,7 +653,7 @@ static void test_cropped(void)
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         for (int64_t pulse = 1; pulse <= 8; pulse++) {
             const int64_t pulses[] = { pulse, -1 },
-                          more = needless(list[i].recipe, list[i].ctx, pulse);
+                          more = oracle_needless(list[i].recipe, list[i].ctx, NULL, pulse);
             struct oracle o = { .seed = 1 };
             oracle_check(more == 0, "cropped %zu at %lld: %lld late", i, (long long) pulse,
                          (long long) more);
