@@ -6,6 +6,7 @@
 #include "pulse/positions.h"
 #include "pulse/tracks.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- what is made of positions ---- */
@@ -228,6 +229,24 @@ static bool placed_repeats(const struct positions *ps, const struct dim *e, cons
     return moved(ps, e, at, true) == moved(ps, e, at, false) && begins_alike(ps, e, at);
 }
 
+static rill_status uneven_refuse(const struct pulser *p, const struct node *n, uint32_t w,
+                                 const struct places *at)
+{
+    const struct node *by = at->by;
+    const bool rounds = by && dtype_is_float(pulser_fact(p, by->out[0])->type) &&
+        (node_is(by, OP_CAST) || node_is(by, OP_MUL) || node_is(by, OP_DIV));
+    char also[200] = "";
+    if (rounds)
+        snprintf(also, sizeof also,
+                 "; node '%.60s' (%s) makes numbers of it that %s may round, so that their "
+                 "differences depend on the place, too",
+                 by->name, by->op->name, dtype_name(pulser_fact(p, by->out[0])->type));
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: '%.80s', which positions make, does not repeat with the "
+                   "%lld frames of a chunk that its masks have%s",
+                   p->src->wires[w].name, (long long) at->repeats[0], also);
+}
+
 static rill_status expression_emit(struct pulser *p, const struct node *n, uint32_t w,
                                    const struct places *at, uint32_t *ret)
 {
@@ -239,10 +258,7 @@ static rill_status expression_emit(struct pulser *p, const struct node *n, uint3
     if (!e)
         return places_refuse(p, n, w, "depends on the length of the whole sequence");
     if (at->repeats[0] && !placed_repeats(ps, e, at))
-        return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: '%.80s', which positions make, does not repeat with the "
-                       "%lld frames of a chunk that its masks have",
-                       p->src->wires[w].name, (long long) at->repeats[0]);
+        return uneven_refuse(p, n, w, at);
     for (int a = 0; a < f->rank; a++)
         if ((shape[a] = size_at(p, f, at, a)) < 0)
             return places_refuse(p, n, w, "has a size that is not known");
@@ -439,6 +455,7 @@ static rill_status made_input(struct pulser *p, const struct node *n, const stru
     int axes[2];
     if (++sub.steps > STEPS_MAX)
         return places_refuse(p, n, m->out[0], "lies behind too many nodes");
+    sub.by = m;
     *ret = m->in[i] == WIRE_NONE ? WIRE_NONE : p->map[m->in[i]];
     if (m->in[i] == WIRE_NONE || pulser_fact(p, m->in[i])->value)
         return RILL_OK;

@@ -16,13 +16,14 @@ struct places {
     int axis[2];
     const struct dim *at[2];
     int64_t first[2], count[2];
-    int64_t unseen[2];  /* of so many first and so many last ones nobody looks at what they are */
-    int steps;          /* nodes between who asks and the wire */
-    int64_t repeats[2]; /* the same must stand where each value is so much larger; 0: need not */
-    int64_t from[2];    /* that from these values on; for the first queries, too */
-    bool running;       /* axis[0] has the queries of a run: */
-    uint32_t queries;   /* their numbers, a dst wire; 0 for those outside the sequence */
-    int64_t *ends;      /* not NULL: becomes the least number for which a table has no row */
+    int64_t unseen[2]; /* of so many first and so many last ones nobody looks at what they are */
+    int steps;         /* nodes between who asks and the wire */
+    const struct node *by; /* the nearest of them; NULL: there is none */
+    int64_t repeats[2];    /* the same must stand where each value is so much larger; 0: need not */
+    int64_t from[2];       /* that from these values on; for the first queries, too */
+    bool running;          /* axis[0] has the queries of a run: */
+    uint32_t queries;      /* their numbers, a dst wire; 0 for those outside the sequence */
+    int64_t *ends;         /* not NULL: becomes the least number for which a table has no row */
 };
 
 /* Comparisons of frames with the length, and masks of two time axes in which they have a part, are

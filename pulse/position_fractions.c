@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/position_fractions.h"
+#include "pulse/ints.h"
 #include "pulse/within.h"
 
 #include <math.h>
@@ -37,6 +38,11 @@ static int64_t parts_of(const struct position *x)
     return x->parts > 1 ? x->parts : 1;
 }
 
+static bool is_power_of_two(int64_t v)
+{
+    return v > 0 && (v & (v - 1)) == 0;
+}
+
 /* What f32 holds exactly, and sums of a few of it. */
 static bool is_whole(double v)
 {
@@ -48,7 +54,7 @@ static struct position fraction(const struct positions *ps, const struct positio
 {
     struct dims *ds = ps->dims;
     const int64_t own = parts_of(x);
-    if (!x->e || (!x->pair && (own & (own - 1))))
+    if (!x->e || (!x->pair && !is_power_of_two(own)))
         return (struct position) { 0 };
     if (!x->pair)
         return (struct position) { .e = x->e, .parts = own };
@@ -85,10 +91,78 @@ struct position position_bound(const struct positions *ps, enum op_id op,
     return nearest(ps, op, constant, right, 1);
 }
 
+/* 1 for the least number of all, which has none. */
+static int64_t whole_size(int64_t v)
+{
+    return v == INT64_MIN ? 1 : v < 0 ? -v : v;
+}
+
+/* A number that all terms are multiples of. */
+static int64_t common(const struct dim *e)
+{
+    const struct dim_parts x = dim_parts(e);
+    int64_t y = x.form == DIM_FORM_SUM || x.form == DIM_FORM_INT ? whole_size(x.value) : 1;
+    for (unsigned i = 0; x.form == DIM_FORM_SUM && i < x.n; i++)
+        y = gcd(y, whole_size(x.coef[i]));
+    return y;
+}
+
+/* The same number with as few parts as it has. */
+static struct position lowest(const struct positions *ps, struct position x)
+{
+    if (!x.e)
+        return x;
+    const int64_t by = gcd(common(x.e), x.parts);
+    x.e = dim_div_int(ps->dims, x.e, by);
+    x.parts /= by;
+    return x.parts <= PARTS_MAX ? x : (struct position) { 0 };
+}
+
+/* x times up / down: of thirds and the like by a power of two only, whose products are as rounded
+ * as they are themselves. */
+static struct position scaled(const struct positions *ps, const struct position *x, int64_t up,
+                              int64_t down)
+{
+    const int64_t parts = parts_of(x), sign = down < 0 ? -1 : 1;
+    if (!x->e || !down || down == INT64_MIN || down * sign > INT64_MAX / parts ||
+        (!is_power_of_two(parts) &&
+         (!is_power_of_two(whole_size(up)) || !is_power_of_two(down * sign))))
+        return (struct position) { 0 };
+    return lowest(ps,
+                  (struct position) { .e = dim_mul_int(ps->dims, x->e, up * sign),
+                                      .parts = parts * down * sign });
+}
+
+/* What is a fraction, or thirds and the like, which fractions are not. */
+static const struct position *either(const struct position *own, const struct position *fraction)
+{
+    return fraction->e || own->pair ? fraction : own;
+}
+
+static struct position multiplied(const struct positions *ps, enum op_id op,
+                                  const struct position *a, const struct position *b)
+{
+    const struct position x = fraction(ps, a), y = fraction(ps, b);
+    const bool by_a = op == OP_MUL && x.e && dim_is_const(x.e), by_b = y.e && dim_is_const(y.e);
+    if (by_b && op == OP_DIV)
+        return scaled(ps, either(a, &x), y.parts, dim_value(y.e));
+    if (by_b)
+        return scaled(ps, either(a, &x), dim_value(y.e), y.parts);
+    if (by_a)
+        return scaled(ps, either(b, &y), dim_value(x.e), x.parts);
+    if (op != OP_MUL || !x.e || !y.e)
+        return (struct position) { 0 };
+    return lowest(ps,
+                  (struct position) { .e = dim_mul(ps->dims, x.e, y.e),
+                                      .parts = x.parts * y.parts });
+}
+
 struct position position_fractions(const struct positions *ps, enum op_id op,
                                    const struct position *a, const struct position *b)
 {
     struct dims *ds = ps->dims;
+    if (op == OP_MUL || op == OP_DIV)
+        return multiplied(ps, op, a, b);
     struct position x = fraction(ps, a), y = fraction(ps, b);
     if (!x.e && y.e)
         x = nearest(ps, op, a, false, y.parts);
@@ -103,8 +177,10 @@ struct position position_fractions(const struct positions *ps, enum op_id op,
         return (struct position) { .e = positions_ordered(ps, op, left, right) };
     switch (op) {
     case OP_EQUAL: return (struct position) { .e = within_eq(ds, left, right) };
-    case OP_ADD: return (struct position) { .e = dim_add(ds, left, right), .parts = parts };
-    case OP_SUB: return (struct position) { .e = dim_sub(ds, left, right), .parts = parts };
+    case OP_ADD:
+        return lowest(ps, (struct position) { .e = dim_add(ds, left, right), .parts = parts });
+    case OP_SUB:
+        return lowest(ps, (struct position) { .e = dim_sub(ds, left, right), .parts = parts });
     default: return (struct position) { 0 };
     }
 }

@@ -23,8 +23,8 @@ const struct dim *positions_ordered(const struct positions *ps, enum op_id op, c
 struct position position_bound(const struct positions *ps, enum op_id op,
                                const struct position *constant, bool right);
 
-/* Sums, differences and comparisons of floats of which one is no whole number; all others: .e is
- * NULL. */
+/* Sums, differences and comparisons of floats of which one is no whole number, products, and
+ * quotients by a constant; all others: .e is NULL. */
 struct position position_fractions(const struct positions *ps, enum op_id op,
                                    const struct position *a, const struct position *b);
 #endif

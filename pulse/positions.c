@@ -4,6 +4,7 @@
 #include "pulse/exact.h"
 #include "pulse/position_fractions.h"
 #include "pulse/position_least.h"
+#include "pulse/position_moves.h"
 #include "pulse/position_sums.h"
 #include "pulse/position_windows.h"
 #include "pulse/within.h"
@@ -14,13 +15,6 @@
 #include <string.h>
 
 #define CASES_TRIED 64 /* of comparisons in one expression */
-
-struct walk {
-    struct positions *ps;
-    const struct graph *g;
-    const struct dim *symbol;
-    const struct dim *spare[RANK_MAX]; /* while axes are renamed */
-};
 
 typedef const struct dim *combine(struct dims *ds, const struct dim *a, const struct dim *b);
 
@@ -93,11 +87,6 @@ static struct position as_whole(const struct walk *w, struct position x)
                                    : dim_add_int(ds, dim_mul_int(ds, x.e, one - zero), zero) };
 }
 
-static bool has_parts(const struct position *x)
-{
-    return x->parts > 1;
-}
-
 static double number_combine(enum op_id op, double a, double b, bool *ok)
 {
     switch (op) {
@@ -156,63 +145,6 @@ static struct position pair_combine(struct dims *ds, enum op_id op, enum dtype t
     }
     y.e = y.one == y.zero ? dim_int(ds, 1) : e;
     return ok ? y : (struct position) { 0 };
-}
-
-/* ---- where a coordinate goes ---- */
-
-/* e with coordinate i renamed to to[i]. */
-static const struct dim *renamed(const struct walk *w, const struct dim *e, int rank, const int *to)
-{
-    for (int i = 0; i < rank; i++)
-        e = dim_subst(w->ps->dims, e, w->ps->axis[i], w->spare[i]);
-    for (int i = 0; i < rank; i++)
-        e = dim_subst(w->ps->dims, e, w->spare[i],
-                      to[i] < 0 ? dim_int(w->ps->dims, 0) : w->ps->axis[to[i]]);
-    return e;
-}
-
-static struct position moved(const struct walk *w, const struct position *x, int rank,
-                             const int *to)
-{
-    struct position y = *x;
-    y.e = renamed(w, x->e, rank, to);
-    return y;
-}
-
-/* As an operand that is broadcast to `rank` axes. */
-static struct position broadcast(const struct walk *w, uint32_t wire, int rank)
-{
-    int to[RANK_MAX], own = w->g->wires[wire].fact.rank;
-    for (int i = 0; i < own; i++)
-        to[i] = dim_is(w->g->wires[wire].fact.shape[i], 1) ? -1 : i + rank - own;
-    return moved(w, &w->ps->of[wire], own, to);
-}
-
-/* Axes of one element are put in or taken out; the others keep their order. */
-static struct position reshaped(const struct walk *w, const struct node *n)
-{
-    const struct fact *x = &w->g->wires[n->in[0]].fact, *y = &w->g->wires[n->out[0]].fact;
-    int to[RANK_MAX], k = 0;
-    for (int i = 0; i < x->rank; i++) {
-        to[i] = -1;
-        if (dim_is(x->shape[i], 1))
-            continue;
-        while (k < y->rank && dim_is(y->shape[k], 1))
-            k++;
-        if (k == y->rank || y->shape[k] != x->shape[i])
-            return rows_position(w->ps, &w->ps->of[n->in[0]], x, y);
-        to[i] = k++;
-    }
-    return moved(w, &w->ps->of[n->in[0]], x->rank, to);
-}
-
-static struct position transposed(const struct walk *w, const struct node *n)
-{
-    struct attr_ints perm = transpose_attr_of(n)->perm;
-    int to[RANK_MAX], rank = w->g->wires[n->in[0]].fact.rank;
-    for (int i = 0; i < rank; i++)
-        to[perm.n ? perm.v[i] : rank - 1 - i] = i;
-    return moved(w, &w->ps->of[n->in[0]], rank, to);
 }
 
 /* ---- nodes ---- */
@@ -334,30 +266,43 @@ static struct position quotient(const struct position *a, const struct position 
     return y;
 }
 
-static struct position binary(const struct walk *w, const struct node *n, int rank)
+/* What op `id`, that of node n or its product, makes of a and b. */
+static struct position combined(const struct walk *w, const struct node *n, enum op_id id,
+                                struct position a, struct position b)
 {
-    struct position a = broadcast(w, n->in[0], rank), b = broadcast(w, n->in[1], rank), y = { 0 };
-    combine *run = combines[n->op->id];
+    struct position y = { 0 };
+    combine *run = combines[id];
     bool is_float = dtype_is_float(w->g->wires[n->in[0]].fact.type);
     if (a.pair && b.pair)
-        y = pair_combine(w->ps->dims, n->op->id, w->g->wires[n->out[0]].fact.type, &a, &b);
+        y = pair_combine(w->ps->dims, id, w->g->wires[n->out[0]].fact.type, &a, &b);
     if (!y.e && is_float)
-        y = position_fractions(w->ps, n->op->id, &a, &b);
+        y = position_fractions(w->ps, id, &a, &b);
     if (y.e)
         return y;
     a = as_whole(w, a); /* of more than two numbers, as the difference of two triangles */
     b = as_whole(w, b);
-    if (!a.e || !b.e || (is_float && node_is(n, OP_DIV)))
+    if (!a.e || !b.e || (is_float && id == OP_DIV))
         return a.e && b.e ? quotient(&a, &b) : y;
-    if (node_is(n, OP_MOD) && binary_attr_of(n)->fmod &&
+    if (id == OP_MOD && binary_attr_of(n)->fmod &&
         !dim_is(dim_ge(w->ps->dims, a.e, dim_int(w->ps->dims, 0)), 1))
         return y;
     if (has_parts(&a) || has_parts(&b))
         return y;
-    y.e = position_orders(n->op->id) ? positions_ordered(w->ps, n->op->id, a.e, b.e)
-        : run                        ? run(w->ps->dims, a.e, b.e)
-                                     : NULL;
+    y.e = position_orders(id) ? positions_ordered(w->ps, id, a.e, b.e)
+        : run                 ? run(w->ps->dims, a.e, b.e)
+                              : NULL;
     return y;
+}
+
+static struct position binary(const struct walk *w, const struct node *n, int rank)
+{
+    return combined(w, n, n->op->id, broadcast(w, n->in[0], rank), broadcast(w, n->in[1], rank));
+}
+
+static struct position product(const struct walk *w, const struct node *n)
+{
+    const struct position a = factor(w, n, 0), b = a.e ? factor(w, n, 1) : a;
+    return b.e ? combined(w, n, OP_MUL, a, b) : b;
 }
 
 static struct position negated(const struct walk *w, const struct node *n)
@@ -439,83 +384,6 @@ static struct position clipped(const struct walk *w, const struct node *n)
     return y;
 }
 
-/* One element of a list of integers or sizes. */
-static const struct dim *element(const struct walk *w, uint32_t wire, int64_t i)
-{
-    const struct tensor *v = w->g->wires[wire].fact.value;
-    if (v->type == DTYPE_DIM)
-        return positions_dim(w->ps, ((const struct dim *const *) v->data)[i], w->symbol);
-    return dim_int(w->ps->dims, tensor_get_i64(v, v->data, i));
-}
-
-/* Where the first element that a slice takes lies, at every length from 1 on; NULL: not known. */
-static const struct dim *slice_start(const struct walk *w, const struct node *n, int64_t i,
-                                     int axis, int64_t step)
-{
-    struct dims *ds = w->ps->dims;
-    const struct dim *zero = dim_int(ds, 0), *from = element(w, n->in[1], i),
-                     *size =
-                         positions_dim(w->ps, w->g->wires[n->in[0]].fact.shape[axis], w->symbol);
-    if (!from || !size)
-        return NULL;
-    const struct dim *some = dim_subst(ds, from, w->ps->time, dim_add_int(ds, w->ps->more, 1)),
-                     *counts_up = dim_ge(ds, some, zero);
-    if (!dim_is_const(counts_up))
-        return NULL;
-    if (dim_is(counts_up, 0))
-        from = dim_max(ds, zero, dim_add(ds, size, from));
-    return step > 0 ? from : dim_min(ds, from, dim_add_int(ds, size, -1));
-}
-
-/* Coordinate `axis` of e becomes `to`, an expression in it. */
-static struct position relocated(const struct walk *w, struct position y, int axis,
-                                 const struct dim *to)
-{
-    y.e = to ? dim_subst(w->ps->dims, y.e, w->ps->axis[axis], to) : NULL;
-    return y;
-}
-
-static struct position sliced(const struct walk *w, const struct node *n, int rank)
-{
-    struct position y = w->ps->of[n->in[0]];
-    for (unsigned i = 1; i < n->n_in; i++)
-        if (node_has_input(n, i) && !w->g->wires[n->in[i]].fact.value)
-            return (struct position) { 0 };
-    for (int64_t i = 0; y.e && i < tensor_count(w->g->wires[n->in[1]].fact.value); i++) {
-        const struct dim *at = node_has_input(n, 3) ? element(w, n->in[3], i) : NULL,
-                         *by = node_has_input(n, 4) ? element(w, n->in[4], i) : NULL;
-        int axis = at ? axis_normalise(dim_value(at), rank) : (int) i;
-        int64_t step = by ? dim_value(by) : 1;
-        const struct dim *from = slice_start(w, n, i, axis, step);
-        y = relocated(w, y, axis,
-                      from ? dim_add(w->ps->dims, from,
-                                     dim_mul_int(w->ps->dims, w->ps->axis[axis], step))
-                           : NULL);
-    }
-    return y;
-}
-
-/* Elements picked at positions, which may have any shape, or none; of one number anywhere, that. */
-static struct position gathered(const struct walk *w, const struct node *n)
-{
-    const struct position *x = &w->ps->of[n->in[0]], *at = &w->ps->of[n->in[1]];
-    const int rank = w->g->wires[n->in[0]].fact.rank, places = w->g->wires[n->in[1]].fact.rank,
-              axis = axis_normalise(axis_of(n), rank), picked = RANK_MAX - 1;
-    int to[RANK_MAX], of[RANK_MAX];
-    if (dim_is_const(x->e) || node_is(n, OP_GATHER_ELEMENTS))
-        return dim_is_const(x->e) ? *x : (struct position) { 0 };
-    if (!at->e || at->pair || has_parts(at) || rank + places > RANK_MAX ||
-        !dim_is(dim_ge(w->ps->dims, at->e, dim_int(w->ps->dims, 0)), 1))
-        return (struct position) { 0 };
-    for (int i = 0; i < rank; i++)
-        to[i] = i == axis ? picked : i + (i > axis ? places - 1 : 0);
-    for (int i = 0; i < places; i++)
-        of[i] = axis + i;
-    struct position y = *x;
-    y.e = renamed(w, x->e, rank, to);
-    return relocated(w, y, picked, renamed(w, at->e, places, of));
-}
-
 static struct position absolute(const struct walk *w, const struct position *x)
 {
     const struct dim *negative = dim_mul_int(w->ps->dims, x->e, -1);
@@ -583,16 +451,6 @@ static struct position summed(const struct walk *w, const struct node *n)
         y.e = size ? dim_mul(w->ps->dims, y.e, size) : NULL;
     }
     return y;
-}
-
-/* Axes of one element repeated: any other repeats places. */
-static struct position tiled(const struct walk *w, const struct node *n, int rank)
-{
-    const struct fact *x = &w->g->wires[n->in[0]].fact, *y = &w->g->wires[n->out[0]].fact;
-    for (int i = 0; i < x->rank; i++)
-        if (!dim_is(x->shape[i], 1) && x->shape[i] != y->shape[i])
-            return (struct position) { 0 };
-    return broadcast(w, n->in[0], rank);
 }
 
 /* Of what is squared there, that; WIRE_NONE: nothing is. */
@@ -664,6 +522,8 @@ static struct position node_position(const struct walk *w, const struct node *n)
     case OP_REDUCE_SUM: return summed(w, n);
     case OP_REDUCE_MIN:
     case OP_REDUCE_PROD: return position_least(w->ps, w->g, w->symbol, n);
+    case OP_EINSUM:
+    case OP_MATMUL: return product(w, n);
     case OP_MUL: return multiplied(w, n, rank);
     case OP_SIGN: return sign(w, n);
     case OP_ABS: return absolute(w, &w->ps->of[n->in[0]]);

@@ -215,6 +215,21 @@ static uint32_t as_f32(struct gb *b, uint32_t x)
     return GB(b, "Cast", "to=1", x);
 }
 
+static uint32_t times(struct gb *b, uint32_t x, float by)
+{
+    return GB(b, "Mul", "", x, gb_scalar(b, by));
+}
+
+/* As torch.outer is exported. */
+static uint32_t outer(struct gb *b, const struct at *a)
+{
+    const uint32_t flat = gb_ints(b, -1), i = GB(b, "Reshape", "", as_f32(b, a->i), flat),
+                   one = GB(b, "Add", "", times(b, i, 0), gb_scalar(b, 1));
+    const uint32_t rows = GB(b, "Einsum", "equation='i,j->ij", i, one),
+                   columns = GB(b, "Einsum", "equation='i,j->ij", one, i);
+    return band(b, rows, columns, gb_scalar(b, 0), gb_scalar(b, 3));
+}
+
 /* Compared with what lies between two positions. */
 static uint32_t between(struct gb *b, const struct written *t, const struct at *a)
 {
@@ -224,6 +239,14 @@ static uint32_t between(struct gb *b, const struct written *t, const struct at *
     if (t->mask == HALVES)
         return band(b, GB(b, "Div", "", i, two), GB(b, "Div", "", j, two), gb_scalar(b, 0),
                     gb_scalar(b, 1.6f));
+    if (t->mask == PRODUCTS)
+        return band(b, GB(b, "Div", "", times(b, i, 1.5f), gb_scalar(b, -.75f)), times(b, j, -2),
+                    gb_scalar(b, -6), gb_scalar(b, 0));
+    if (t->mask == TENTHS)
+        return GB(b, "And", "", int_band(b, a->i, a->j, 5),
+                  band(b, times(b, i, .1f), times(b, j, .1f), gb_scalar(b, 0), gb_scalar(b, .3f)));
+    if (t->mask == OUTER)
+        return outer(b, a);
     const uint32_t both = GB(b, "Add", "", as_f32(b, int_band(b, a->i, a->j, 6)),
                              as_f32(b, int_band(b, a->i, a->j, 3)));
     return GB(b, "Greater", "", both, gb_scalar(b, 1.5f));

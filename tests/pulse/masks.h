@@ -57,6 +57,9 @@ struct written {
         SQUARES_APART,    /* i^2 - 2ij + j^2, in f32 */
         HALF_BOUND,       /* i - j is from -0.5 to 3.3, in f32 */
         HALVES,           /* i / 2 - j / 2 is from 0 to 1.6, in f32 */
+        PRODUCTS,         /* i * 1.5 / -0.75 - j * -2 is from -6 to 0, in f32 */
+        TENTHS,           /* a band, and i * 0.1 - j * 0.1 is up to 0.3, in f32 */
+        OUTER,            /* outer products of frames and ones are up to 3 apart, in f32 */
         TWICE,            /* two bands summed as f32 are more than 1.5 */
         DIAGONAL,         /* 3 to 6 frames before, and the frame itself by EyeLike */
         HELD,             /* i - j is what it is when it is clipped to 0..3 */
