@@ -230,6 +230,19 @@ static void ended(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Conv", "", gb_transpose(b, y, "0,2,1"), gb_weights(b, 3, 2, WIDTH, 3)));
 }
 
+/* Frames moved ahead, and as many copies of the last frame behind. */
+static void moved_ahead(struct gb *b, const void *ctx)
+{
+    const int by = *(const int *) ctx;
+    const uint32_t one = gb_ints(b, 1), end = gb_ints(b, INT64_MAX),
+                   x = GB(b, "Relu", "", gb_input(b, "x", 3, 1, GB_TIME, WIDTH)),
+                   last = GB(b, "Slice", "", x, gb_ints(b, -1), end, one),
+                   moved = GB(b, "Slice", "", x, gb_ints(b, by), end, one);
+    gb_output(b,
+              by == 1 ? GB(b, "Sub", "", GB(b, "Concat", "axis=1", moved, last), x)
+                      : GB(b, "Concat", "axis=1", moved, last, last));
+}
+
 /* ---- a size that is rows of a table over rows that were wanted ---- */
 
 static void quotient(struct gb *b, const void *ctx)
@@ -688,6 +701,8 @@ static const struct habit habits[] = {
     { "the first frame in front, the last behind both", ended, (const struct ended[]) { { CUT, true, false, false, true } }, "S>=1", { COPIES }, 0 },
     { "learned frames around copies of the last", ended, (const struct ended[]) { { TILED, false, true, true, false } }, "S>=1", { COPIES }, 0 },
     { "learned frames behind the last", ended, (const struct ended[]) { { PICKED, false, false, true, false } }, "S>=1", { COPIES }, 0 },
+    { "what changes up to the next frame", moved_ahead, (const int[]) { 1 }, "S>=1", { COPIES }, 0 },
+    { "two copies of the last behind frames moved ahead", moved_ahead, (const int[]) { 2 }, "S>=1", { COPIES }, 0 },
     { "copies of the third frame in front", begun_by_third, NULL, NULL, { { NULL, false, NULL } }, 0 },
     { "rows of a table over rows that were wanted", quotient, NULL, "S>=1", { { NULL, false, NULL } }, 0 },
     { "Sigmoids of scores that -inf hides", weighed, (const enum weighed[]) { SIGMOIDS }, "S>=1", { { NULL, false, NULL } }, 1e-6F },

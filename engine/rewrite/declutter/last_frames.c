@@ -8,8 +8,9 @@
 #include "engine/rewrite/declutter/passes.h"
 #include "engine/rewrite/declutter/put.h"
 
-/* Whether the Slice takes the last place of axis `along`, if there is any, and cuts no other. */
-static bool is_last(const struct graph *g, const struct node *n, int along)
+/* Where what the Slice takes of axis `along` begins, if that is up to its end and it cuts no other;
+ * NULL: it is another. */
+static const struct dim *taken_from(const struct graph *g, const struct node *n, int along)
 {
     const struct dim *from = match_size(g, n->in[1]), *to = match_size(g, n->in[2]),
                      *size = dim_refresh(g->dims, g->wires[n->in[0]].fact.shape[along]);
@@ -19,9 +20,16 @@ static bool is_last(const struct graph *g, const struct node *n, int along)
         (node_has_input(n, 3) && (!match_ints(g, n->in[3], &axis, 1, &one) || one != 1)) ||
         (node_has_input(n, 4) && (!match_ints(g, n->in[4], &step, 1, &one) || one != 1)) ||
         step != 1 || axis_normalise(axis, g->wires[n->in[0]].fact.rank) != along)
-        return false;
-    return (dim_is(from, -1) || from == dim_add_int(g->dims, size, -1)) &&
-        (to == size || (dim_is_const(to) && dim_value(to) >= INT32_MAX));
+        return NULL;
+    return to == size || (dim_is_const(to) && dim_value(to) >= INT32_MAX) ? from : NULL;
+}
+
+/* Whether the Slice takes the last place of axis `along`, if there is any, and cuts no other. */
+static bool is_last(const struct graph *g, const struct node *n, int along)
+{
+    const struct dim *from = taken_from(g, n, along),
+                     *size = dim_refresh(g->dims, g->wires[n->in[0]].fact.shape[along]);
+    return from && (dim_is(from, -1) || from == dim_add_int(g->dims, size, -1));
 }
 
 /* Whether the Gather picks the last place of axis `along` and no other. */
@@ -87,31 +95,53 @@ static bool ends_with(const struct graph *g, uint32_t w, uint32_t end, int along
     return w == end;
 }
 
+/* How many of the first places of that axis of `of` the wire is without; 0: it is something else.
+ */
+static int64_t places_cut(const struct graph *g, uint32_t w, uint32_t of, int along)
+{
+    const struct node *n = match_op(g, w, OP_SLICE);
+    const struct dim *from = n && n->in[0] == of ? taken_from(g, n, along) : NULL;
+    return from && dim_is_const(from) && dim_value(from) > 0 && dim_value(from) < INT32_MAX
+        ? dim_value(from)
+        : 0;
+}
+
 /* Of the inputs of a Concat, inputs first + 1 .. first + n are copies of the last frame of input
- * `first`: so many frames in all. */
+ * `first`, or of `of`, whose first `cut` places that is without: so many frames in all. */
 struct copies {
     int along;
     unsigned first, n;
     const struct dim *frames;
+    uint32_t of;
+    int64_t cut;
 };
+
+/* Whether the wire is copies of the last frame of what input ret->first ends with. */
+static bool copies_more(const struct graph *g, const struct node *n, uint32_t w, struct copies *ret)
+{
+    uint32_t of;
+    if (!is_copies_of(g, w, ret->along, 0, &of))
+        return false;
+    const int64_t cut = places_cut(g, n->in[ret->first], of, ret->along);
+    if ((!cut && !ends_with(g, n->in[ret->first], of, ret->along)) ||
+        (ret->n && (cut != ret->cut || (cut && of != ret->of))))
+        return false;
+    ret->cut = cut;
+    ret->of = of;
+    ret->frames = dim_add(g->dims, ret->frames, g->wires[w].fact.shape[ret->along]);
+    return true;
+}
 
 static bool copies_last(const struct graph *g, const struct node *n, struct copies *ret)
 {
-    uint32_t of;
-    if (!node_is(n, OP_CONCAT))
+    const int along =
+        node_is(n, OP_CONCAT) ? axis_normalise(axis_of(n), g->wires[n->out[0]].fact.rank) : 0;
+    if (!node_is(n, OP_CONCAT) || !dim_has_symbol(g->wires[n->out[0]].fact.shape[along]))
         return false;
-    ret->along = axis_normalise(axis_of(n), g->wires[n->out[0]].fact.rank);
-    if (!dim_has_symbol(g->wires[n->out[0]].fact.shape[ret->along]))
-        return false;
-    for (ret->first = 0; ret->first + 1 < n->n_in; ret->first++) {
-        ret->frames = dim_int(g->dims, 0);
-        for (ret->n = 0; ret->first + ret->n + 1 < n->n_in; ret->n++) {
-            const uint32_t w = n->in[ret->first + ret->n + 1];
-            if (!is_copies_of(g, w, ret->along, 0, &of) ||
-                !ends_with(g, n->in[ret->first], of, ret->along))
-                break;
-            ret->frames = dim_add(g->dims, ret->frames, g->wires[w].fact.shape[ret->along]);
-        }
+    for (unsigned first = 0; first + 1 < n->n_in; first++) {
+        *ret = (struct copies) { .along = along, .first = first, .frames = dim_int(g->dims, 0) };
+        while (first + ret->n + 1 < n->n_in && copies_more(g, n, n->in[first + ret->n + 1], ret))
+            ret->n++;
         if (ret->n)
             return true;
     }
@@ -175,6 +205,27 @@ static rill_status pad_put(struct edit *e, uint32_t at, const struct copies *c, 
     return RILL_OK;
 }
 
+/* The sequence of which the first places are cut, padded, then without those. */
+static rill_status cut_pad(struct edit *e, uint32_t at, const struct copies *c, uint32_t *ret,
+                           rill_error *reterr)
+{
+    struct graph *g = e->g;
+    struct dims *ds = g->dims;
+    const struct dim *size = dim_refresh(ds, g->wires[c->of].fact.shape[c->along]),
+                     *cut = dim_int(ds, c->cut), *along = dim_int(ds, c->along);
+    const bool whole = c->cut == 1 || dim_is(dim_ge(ds, size, cut), 1);
+    const struct dim *behind = whole ? c->frames : dim_add_int(ds, c->frames, c->cut - 1),
+                     *end = whole ? dim_int(ds, INT64_MAX)
+                                  : dim_add(ds, dim_max(ds, cut, size), c->frames);
+    uint32_t padded;
+    TRY(edge_pad(e, at, c->of, c->along, dim_int(ds, 0), behind, &padded, reterr));
+    const uint32_t in[4] = { padded, put_sizes(g, "first", &cut, 1), put_sizes(g, "end", &end, 1),
+                             put_sizes(g, "axis", &along, 1) };
+    if (in[1] == WIRE_NONE || in[2] == WIRE_NONE || in[3] == WIRE_NONE)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    return put_before(e, at, op_by_id(OP_SLICE), NULL, in, 4, ret, reterr);
+}
+
 /* The Concat joins what else there is to the padded sequence. */
 static rill_status copies_put(struct edit *e, uint32_t at, const struct copies *c,
                               rill_error *reterr)
@@ -182,13 +233,16 @@ static rill_status copies_put(struct edit *e, uint32_t at, const struct copies *
     struct graph *g = e->g;
     const unsigned n_in = g->nodes[at].n_in;
     unsigned k = 0;
-    if (c->n + 1 == n_in)
+    if (c->n + 1 == n_in && !c->cut)
         return pad_put(e, at, c, reterr);
     uint32_t *in = arena_array(g->arena, uint32_t, n_in), padded;
     if (!in)
         return err_set(reterr, RILL_NOMEM, "out of memory");
-    TRY(edge_pad(e, at, g->nodes[at].in[c->first], c->along, dim_int(g->dims, 0), c->frames,
-                 &padded, reterr));
+    if (c->cut)
+        TRY(cut_pad(e, at, c, &padded, reterr));
+    else
+        TRY(edge_pad(e, at, g->nodes[at].in[c->first], c->along, dim_int(g->dims, 0), c->frames,
+                     &padded, reterr));
     for (unsigned i = 0; i < n_in; i++)
         if (i <= c->first || i > c->first + c->n)
             in[k++] = i == c->first ? padded : g->nodes[at].in[i];
