@@ -143,6 +143,17 @@ static rill_status branch_wait(struct pulser *p, struct cond *c, int k)
     return branch_early(c, k) < 0 ? branch_pulse(p, c, k, early / p->pulse * p->pulse) : RILL_OK;
 }
 
+/* Later by so many frames. Behind a pause of the branch, frames from in front of the sequence come
+ * out: they are zeros, not what it makes of nothing. */
+static rill_status output_delay(struct pulser *p, const struct node *n, struct flow *f,
+                                int64_t more)
+{
+    if (more == 0)
+        return RILL_OK;
+    TRY(flow_mask(p, n, f, NULL, true, false));
+    return flow_delay(p, n->name, f, more);
+}
+
 /* Both branches give a frame at the same time. */
 static rill_status output_align(struct pulser *p, struct cond *c, unsigned i)
 {
@@ -162,7 +173,7 @@ static rill_status output_align(struct pulser *p, struct cond *c, unsigned i)
         if (f->sf.uniform)
             f->sf.delay = late;
         else
-            TRY(flow_delay(&c->branch[k].in, c->n->name, f, late - f->sf.delay));
+            TRY(output_delay(&c->branch[k].in, c->n, f, late - f->sf.delay));
     }
     a->sf.uniform = b->sf.uniform = a->sf.uniform && b->sf.uniform;
     return RILL_OK;

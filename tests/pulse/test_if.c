@@ -748,6 +748,39 @@ static void test_late_begin(void)
     oracle_close(&o);
 }
 
+static uint32_t ahead_branch(struct gb *b, const uint32_t *in, const void *ctx, int branch)
+{
+    return branch ? convolved(b, in[0], "pads=1,1") : attention(b, ctx, in[0]);
+}
+
+static void ahead_recipe(struct gb *b, const void *ctx)
+{
+    const uint32_t x = convolved(b, convolved(b, time_input(b), "pads=0,2"), "pads=1,1");
+    gb_output(b, chosen(b, ahead_branch, ctx, &x, 1));
+}
+
+/* Frames in front of a branch's own, which its delay for the sake of the other branch would give
+ * behind a pause, are hidden: of attention they are no numbers. */
+static void test_delayed(void)
+{
+    static const struct attended behind = { "behind", 3, 0, 0, 0, false, -INFINITY };
+    struct oracle o;
+    enum verdict v = oracle_open(&o, ahead_recipe, &behind, NULL);
+    for (unsigned pulse = 1; v == LAW_HOLDS && pulse <= 3; pulse++)
+        for (unsigned pause = 0; v == LAW_HOLDS && pause < 4; pause++) {
+            float y[FRAMES][CHANNELS] = { 0 };
+            bool numbers = true;
+            if ((v = oracle_pulse(&o, pulse)) == LAW_HOLDS)
+                paused_frames(o.plan, pulse, pause, y);
+            for (unsigned t = 0; t < FRAMES; t++)
+                numbers &= isfinite(y[t][0]) && isfinite(y[t][1]);
+            oracle_check(numbers, "a branch that is delayed, pulse %u, pause %u: no numbers", pulse,
+                         pause);
+        }
+    oracle_check(v == LAW_HOLDS, "a branch that is delayed: %s", o.err.text);
+    oracle_close(&o);
+}
+
 int main(void)
 {
     const char *s = getenv("RILL_SEED"), *n = getenv("RILL_COUNT");
@@ -775,5 +808,6 @@ int main(void)
     test_paused();
     test_placed();
     test_late_begin();
+    test_delayed();
     return oracle_end();
 }
