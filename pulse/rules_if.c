@@ -115,24 +115,30 @@ static rill_status branch_pulse(struct pulser *p, struct cond *c, int k, int64_t
     return RILL_OK;
 }
 
-/* By how many units of the symbol all that branch k gives is earlier than what the other one gives,
- * at least; negative: later. */
-static int64_t branch_early(const struct cond *c, int k)
+/* By how many units of the symbol output i of branch k is earlier than that of the other one;
+ * negative: later. False: it comes at any time, or in a branch does not run along time. */
+static bool output_early(const struct cond *c, int k, unsigned i, int64_t *ret)
 {
     const struct branch *b = &c->branch[k], *other = &c->branch[1 - k];
-    int64_t early = INT64_MAX;
-    for (unsigned i = 0; i < c->n->n_out; i++) {
-        const struct stream_fact *s = &b->out[i].sf, *o = &other->out[i].sf;
-        if (!b->streams[i] || !other->streams[i] || s->uniform || o->uniform)
-            continue;
-        if (s->hop_num * o->hop_den != o->hop_num * s->hop_den || s->hop_den != 1)
-            return 0;
-        early = smaller(early, (o->delay - s->delay) * s->hop_num);
-    }
-    return early == INT64_MAX ? 0 : early;
+    const struct stream_fact *s = &b->out[i].sf, *o = &other->out[i].sf;
+    if (!b->streams[i] || !other->streams[i] || s->uniform || o->uniform)
+        return false;
+    const bool whole = s->hop_num * o->hop_den == o->hop_num * s->hop_den && s->hop_den == 1;
+    *ret = whole ? (o->delay - s->delay) * s->hop_num : 0;
+    return true;
 }
 
-/* Where all that branch k gives is earlier, its frames come later; by whole pulses, where what goes
+/* That of all outputs, which are a part that has one. */
+static int64_t branch_early(const struct cond *c, int k)
+{
+    int64_t early;
+    for (unsigned i = 0; i < c->n->n_out; i++)
+        if (output_early(c, k, i, &early))
+            return early;
+    return 0;
+}
+
+/* Where what branch k gives is earlier, its frames come later; by whole pulses, where what goes
  * by runs in it, as chunks do, would be later than that. */
 static rill_status branch_wait(struct pulser *p, struct cond *c, int k)
 {
@@ -352,6 +358,100 @@ static rill_status node_make(struct pulser *p, struct cond *c)
     return RILL_OK;
 }
 
+static rill_status branches_pulse(struct pulser *p, struct cond *c)
+{
+    for (int k = 0; k < 2; k++)
+        TRY(branch_pulse(p, c, k, 0));
+    return RILL_OK;
+}
+
+static rill_status cond_make(struct pulser *p, struct cond *c)
+{
+    for (int k = 0; k < 2; k++)
+        TRY(branch_wait(p, c, k));
+    for (unsigned i = 0; i < c->n->n_out; i++)
+        TRY(output_align(p, c, i));
+    for (int k = 0; k < 2; k++)
+        TRY(branch_prune(p, c, &c->branch[k]));
+    return node_make(p, c);
+}
+
+/* ---- parts: outputs whose branches are apart by one number of units ---- */
+
+static bool is_one_part(const struct cond *c)
+{
+    int64_t early;
+    for (unsigned i = 0; i < c->n->n_out; i++)
+        if (output_early(c, 0, i, &early) && early != branch_early(c, 0))
+            return false;
+    return true;
+}
+
+/* The first output that is not done, and those that are apart as it is. */
+static unsigned part_choose(const struct cond *c, bool *done, unsigned *list)
+{
+    unsigned n = 0;
+    int64_t early, of = 0;
+    bool has = false;
+    for (unsigned i = 0; i < c->n->n_out; i++) {
+        const bool apart = output_early(c, 0, i, &early);
+        if (done[i] || (apart && has && early != of))
+            continue;
+        if (apart) {
+            has = true;
+            of = early;
+        }
+        done[i] = true;
+        list[n++] = i;
+    }
+    return n;
+}
+
+/* n with those outputs alone. */
+static rill_status part_new(struct pulser *p, const struct node *n, const unsigned *list,
+                            unsigned n_out, struct node *ret)
+{
+    *ret = *n;
+    ret->n_out = n_out;
+    ret->out = arena_array(p->arena, uint32_t, n_out);
+    ret->body = arena_array(p->arena, struct graph *, 2);
+    if (!ret->out || !ret->body)
+        return pulser_no_memory(p);
+    for (unsigned i = 0; i < n_out; i++)
+        ret->out[i] = n->out[list[i]];
+    for (int k = 0; k < 2; k++) {
+        struct graph *body = ret->body[k] = arena_new(p->arena, struct graph);
+        uint32_t *outputs = arena_array(p->arena, uint32_t, n_out);
+        if (!body || !outputs)
+            return pulser_no_memory(p);
+        *body = *n->body[k];
+        for (unsigned i = 0; i < n_out; i++)
+            outputs[i] = n->body[k]->outputs[list[i]];
+        body->outputs = outputs;
+        body->n_outputs = n_out;
+    }
+    return RILL_OK;
+}
+
+/* An If for each part: were they one, only a delay in a branch, which stands while the other one
+ * runs, could bring the frames of all of them to one time. */
+static rill_status parts_make(struct pulser *p, const struct cond *all)
+{
+    const unsigned n_out = all->n->n_out;
+    bool *done = arena_array(p->arena, bool, n_out);
+    unsigned *list = arena_array(p->arena, unsigned, n_out), n;
+    if (!done || !list)
+        return pulser_no_memory(p);
+    while ((n = part_choose(all, done, list)) > 0) {
+        struct node part;
+        struct cond c = { .n = &part, .n_captures = all->n_captures };
+        TRY(part_new(p, all->n, list, n, &part));
+        TRY(branches_pulse(p, &c));
+        TRY(cond_make(p, &c));
+    }
+    return RILL_OK;
+}
+
 rill_status rule_if(struct pulser *p, const struct node *n)
 {
     struct cond c = { .n = n, .n_captures = n->n_in - 1 };
@@ -360,13 +460,6 @@ rill_status rule_if(struct pulser *p, const struct node *n)
                        "cannot stream: its condition runs along time; Where chooses frame by "
                        "frame, and a part of a pipeline runs frame by frame");
     TRY(pulser_no_lengths(p, n)); /* what a branch captures is one of its inputs */
-    for (int k = 0; k < 2; k++)
-        TRY(branch_pulse(p, &c, k, 0));
-    for (int k = 0; k < 2; k++)
-        TRY(branch_wait(p, &c, k));
-    for (unsigned i = 0; i < n->n_out; i++)
-        TRY(output_align(p, &c, i));
-    for (int k = 0; k < 2; k++)
-        TRY(branch_prune(p, &c, &c.branch[k]));
-    return node_make(p, &c);
+    TRY(branches_pulse(p, &c));
+    return is_one_part(&c) ? cond_make(p, &c) : parts_make(p, &c);
 }

@@ -223,9 +223,11 @@ struct first_taken {
 
 typedef uint32_t branch_of(struct gb *b, const uint32_t *in, const void *ctx, int branch);
 
-/* An If of two bodies of captures, x the first of them. */
-static uint32_t chosen_by(struct gb *b, uint32_t on, branch_of *branch, const void *ctx,
-                          const uint32_t *captures, unsigned n_captures)
+typedef void branch_put(struct gb *b, const uint32_t *in, const void *ctx, int branch);
+
+/* An If of two bodies of captures, x the first of them; each puts n_out outputs. */
+static void chosen_put(struct gb *b, uint32_t on, branch_put *put, const void *ctx,
+                       const uint32_t *captures, unsigned n_captures, uint32_t *out, unsigned n_out)
 {
     uint32_t in[3] = { on }, inner[2];
     struct gb body[2];
@@ -236,14 +238,34 @@ static uint32_t chosen_by(struct gb *b, uint32_t on, branch_of *branch, const vo
             in[1 + i] = captures[i];
             inner[i] = gb_body_input(&body[k], i ? "first" : "x");
         }
-        gb_output(&body[k], branch(&body[k], inner, ctx, k));
+        put(&body[k], inner, ctx, k);
         b->n_names = body[k].n_names;
         bodies[k] = body[k].g;
     }
-    uint32_t out = graph_add_wire(b->g, "chosen", NULL);
-    struct node *n = graph_add_node(b->g, &op_if, "chosen", NULL, in, 1 + n_captures, &out, 1);
+    for (unsigned i = 0; i < n_out; i++)
+        out[i] = graph_add_wire(b->g, i ? "beside" : "chosen", NULL);
+    struct node *n = graph_add_node(b->g, &op_if, "chosen", NULL, in, 1 + n_captures, out, n_out);
     n->body = bodies;
     n->n_body = 2;
+}
+
+struct one_output {
+    branch_of *branch;
+    const void *ctx;
+};
+
+static void one_put(struct gb *b, const uint32_t *in, const void *ctx, int branch)
+{
+    const struct one_output *one = ctx;
+    gb_output(b, one->branch(b, in, one->ctx, branch));
+}
+
+static uint32_t chosen_by(struct gb *b, uint32_t on, branch_of *branch, const void *ctx,
+                          const uint32_t *captures, unsigned n_captures)
+{
+    const struct one_output one = { branch, ctx };
+    uint32_t out;
+    chosen_put(b, on, one_put, &one, captures, n_captures, &out, 1);
     return out;
 }
 
@@ -651,7 +673,7 @@ static void test_switched(const char *then, const char *otherwise)
 
 /* A branch of an input that is 2 frames late: with one that is not, with what counts frames, beside
  * one that takes the input as it is, or less its own first frame. */
-enum placed { SKIPS, COUNTS, BYPASSES, FIRST };
+enum placed { SKIPS, COUNTS, BYPASSES, FIRST, APART };
 
 static uint32_t placed_branch(struct gb *b, const uint32_t *in, const void *ctx, int branch)
 {
@@ -671,9 +693,24 @@ static uint32_t placed_branch(struct gb *b, const uint32_t *in, const void *ctx,
     }
 }
 
+/* Beside an output that is 2 frames late in one branch, one that is late in none. */
+static void apart_put(struct gb *b, const uint32_t *in, const void *ctx, int branch)
+{
+    (void) ctx;
+    gb_output(b, branch ? GB(b, "Neg", "", in[0]) : convolved(b, in[0], "pads=0,2"));
+    gb_output(b, GB(b, "Neg", "", in[0]));
+}
+
 static void placed_recipe(struct gb *b, const void *ctx)
 {
-    const uint32_t x = time_input(b), in[2] = { x, convolved(b, x, "pads=0,2") };
+    const uint32_t x = time_input(b);
+    if (*(const enum placed *) ctx == APART) {
+        uint32_t out[2];
+        chosen_put(b, gate_on(b), apart_put, NULL, &x, 1, out, 2);
+        gb_output(b, GB(b, "Add", "", out[0], out[1]));
+        return;
+    }
+    const uint32_t in[2] = { x, convolved(b, x, "pads=0,2") };
     gb_output(b, chosen(b, placed_branch, ctx, in, 2));
 }
 
@@ -701,7 +738,8 @@ static void placed_check(const rill_plan *p, const char *what, enum placed how)
         for (unsigned c = 0; c < CHANNELS; c++) {
             const bool on = gate[t + LATE] > 0;
             const float own = how == FIRST ? y[1][t][c] - y[1][OFF - LATE][c] : y[0][t][c];
-            wrong += y[2][t][c] != (on ? own : y[1][t][c]);
+            if (!on || how != APART) /* whose frames ahead are of its own runs */
+                wrong += y[2][t][c] != (on ? own : y[1][t][c]);
         }
     oracle_check(n[0] == FRAMES - LATE && n[1] == n[0] && n[2] == n[0] && !wrong,
                  "%s: %u, %u and %u frames, %u numbers differ", what, n[0], n[1], n[2], wrong);
@@ -710,8 +748,9 @@ static void placed_check(const rill_plan *p, const char *what, enum placed how)
 static void test_placed(void)
 {
     static const char *const names[] = { "an input that is not late", "frames that are counted",
-                                         "a bypass", "a first frame" };
-    for (enum placed how = SKIPS; how <= FIRST; how++) {
+                                         "a bypass", "a first frame",
+                                         "outputs late by different numbers" };
+    for (enum placed how = SKIPS; how <= APART; how++) {
         struct oracle o;
         enum verdict v = oracle_open(&o, placed_recipe, &how, NULL);
         v = v == LAW_HOLDS ? oracle_pulse(&o, 1) : v;
