@@ -88,17 +88,17 @@ static rill_status valid_kept(struct pulser *p, const struct node *n, const stru
     return first_valid_join(p, n, &keys, &window, ret);
 }
 
-/* On the axis of the keys. */
-static rill_status valid_turn(struct pulser *p, const struct node *n, const struct stream_fact *s,
+/* On that axis, of so many places. */
+static rill_status valid_turn(struct pulser *p, const struct node *n, int axis, int64_t places,
                               int rank, uint32_t *valid)
 {
     uint32_t shape;
     int64_t size[RANK_MAX];
-    if (s->key_axis == rank - 1)
+    if (axis == rank - 1)
         return RILL_OK;
-    for (int i = s->key_axis; i < rank; i++)
-        size[i - s->key_axis] = i == s->key_axis ? s->keys : 1;
-    TRY(pulser_ints(p, n->name, size, (unsigned) (rank - s->key_axis), &shape));
+    for (int i = axis; i < rank; i++)
+        size[i - axis] = i == axis ? places : 1;
+    TRY(pulser_ints(p, n->name, size, (unsigned) (rank - axis), &shape));
     return pulser_emit_op(p, OP_RESHAPE, n->name, NULL, 0, (uint32_t[]) { *valid, shape }, 2,
                           valid);
 }
@@ -116,18 +116,38 @@ static rill_status sees_none(struct pulser *p, const struct node *n, const struc
     return pulser_emit_op(p, OP_EQUAL, n->name, NULL, 0, none, 2, ret);
 }
 
-/* In a branch the keys of a query may all have come while the other one ran: it sees the zeros in
- * their places, so that its weights are numbers. One that sees no key of the sequence has none in
- * the whole run either. */
+/* Which queries of the run lie outside of the sequence. */
+static rill_status queries_outside(struct pulser *p, const struct node *n,
+                                   const struct stream_fact *s, int rank, uint32_t *ret)
+{
+    struct clock_attr *at = arena_new(p->arena, struct clock_attr);
+    uint32_t clock;
+    if (!at)
+        return pulser_no_memory(p);
+    *at = (struct clock_attr) { .pulse = s->pulse, .delay = s->delay };
+    TRY(pulser_length_place(p, s->length, &at->length));
+    TRY(pulser_clock(p, &clock));
+    TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, ret, 1));
+    TRY(valid_turn(p, n, s->axis, s->pulse, rank, ret));
+    return pulser_emit_op(p, OP_NOT, n->name, NULL, 0, ret, 1, ret);
+}
+
+/* In a branch the keys of a query may all have come while the other one ran, and what it gives to
+ * one in front of the sequence may come out behind a pause: these see the zeros in the places of
+ * their keys, so that their weights are numbers. A query of the sequence that sees no key of it has
+ * none in the whole run either. */
 static rill_status valid_any(struct pulser *p, const struct node *n, const struct stream_fact *s,
                              const struct dim *length, uint32_t *in)
 {
-    uint32_t all[3] = { 0, in[1], in[2] }, none[2], some[2];
+    const int rank = pulser_dst_fact(p, in[1])->rank;
+    uint32_t all[3] = { 0, in[1], in[2] }, none[2], some[2], outside[2];
     TRY(valid_emit(p, n, s, length, &all[0]));
-    TRY(valid_turn(p, n, s, pulser_dst_fact(p, in[1])->rank, &all[0]));
+    TRY(valid_turn(p, n, s->key_axis, s->keys, rank, &all[0]));
     TRY(sees_none(p, n, s, in, &none[0]));
     TRY(sees_none(p, n, s, all, &none[1]));
-    TRY(pulser_emit_op(p, OP_XOR, n->name, NULL, 0, none, 2, &some[1]));
+    TRY(pulser_emit_op(p, OP_XOR, n->name, NULL, 0, none, 2, &outside[0]));
+    TRY(queries_outside(p, n, s, rank, &outside[1]));
+    TRY(pulser_emit_op(p, OP_OR, n->name, NULL, 0, outside, 2, &some[1]));
     some[0] = in[0];
     return pulser_emit_op(p, OP_OR, n->name, NULL, 0, some, 2, &in[0]);
 }
@@ -144,7 +164,7 @@ rill_status keys_hide(struct pulser *p, const struct node *n, const struct strea
     if ((in[2] = graph_add_const(p->dst, n->name, value)) == WIRE_NONE)
         return pulser_no_memory(p);
     TRY((p->outer ? valid_kept : valid_emit)(p, n, s, length, &in[0]));
-    TRY(valid_turn(p, n, s, f.rank, &in[0]));
+    TRY(valid_turn(p, n, s->key_axis, s->keys, f.rank, &in[0]));
     if (p->branch && isinf(hidden))
         TRY(valid_any(p, n, s, length, in));
     return pulser_emit_op(p, OP_WHERE, n->name, NULL, 0, in, 3, wire);

@@ -128,14 +128,14 @@ static bool output_early(const struct cond *c, int k, unsigned i, int64_t *ret)
     return true;
 }
 
-/* That of all outputs, which are a part that has one. */
+/* By how many units all that branch k gives is earlier, at least. */
 static int64_t branch_early(const struct cond *c, int k)
 {
-    int64_t early;
+    int64_t least = INT64_MAX, early;
     for (unsigned i = 0; i < c->n->n_out; i++)
         if (output_early(c, k, i, &early))
-            return early;
-    return 0;
+            least = smaller(least, early);
+    return least == INT64_MAX ? 0 : least;
 }
 
 /* Where what branch k gives is earlier, its frames come later; by whole pulses, where what goes
