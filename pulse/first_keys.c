@@ -238,7 +238,23 @@ static rill_status given_valid(struct pulser *p, const struct node *n, int64_t g
     return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
 }
 
-/* Of the first keys behind those, of which there are more. */
+/* Of the first keys behind those, of which there are more: whether they lie in the sequence; they
+ * have come where a query sees them. */
+static rill_status clocked_valid(struct pulser *p, const struct node *n,
+                                 const struct stream_fact *keys, int64_t given, int64_t first,
+                                 uint32_t *ret)
+{
+    struct clock_attr *a = arena_new(p->arena, struct clock_attr);
+    uint32_t clock;
+    if (!a)
+        return pulser_no_memory(p);
+    *a = (struct clock_attr) { .pulse = 0, .frames = first - given };
+    TRY(pulser_length_place(p, dim_add_int(p->dst->dims, keys->length, -given), &a->length));
+    TRY(pulser_clock(p, &clock));
+    return pulser_emit(p, &op_pulse_valid, n->name, a, &clock, 1, ret, 1);
+}
+
+/* Whether they lie in the sequence and came in a run of the branch. */
 static rill_status kept_valid(struct pulser *p, const struct node *n,
                               const struct stream_fact *keys, int64_t given, int64_t first,
                               uint32_t *ret)
@@ -260,7 +276,7 @@ static rill_status kept_valid(struct pulser *p, const struct node *n,
 
 /* Keys come before frame 0 of the stream where at least so many frames are put in front of it. */
 rill_status first_valid_join(struct pulser *p, const struct node *n, const struct stream_fact *keys,
-                             const struct first_window *at, uint32_t *wire)
+                             bool kept, const struct first_window *at, uint32_t *wire)
 {
     const int64_t given = smaller(larger(-keys->delay, 0), at->first);
     uint32_t in[2];
@@ -270,7 +286,7 @@ rill_status first_valid_join(struct pulser *p, const struct node *n, const struc
     if (given)
         TRY(given_valid(p, n, given, &in[0]));
     if (given < at->first)
-        TRY(kept_valid(p, n, keys, given, at->first, &in[given ? 1 : 0]));
+        TRY((kept ? kept_valid : clocked_valid)(p, n, keys, given, at->first, &in[given ? 1 : 0]));
     if (given && given < at->first)
         TRY(concat_emit(p, n, in, 2, 0, &in[0]));
     return first_keys_put(p, n, 0, at, in[0], wire);

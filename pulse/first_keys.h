@@ -53,7 +53,7 @@ rill_status first_shift_join(struct pulser *p, const struct node *n, const struc
                              const struct first_window *at, uint32_t *wire);
 
 /* Which keys have come and lie in the sequence, up to there, too. keys: how they come; its wire is
- * not read. */
+ * not read. kept: in a branch, while it ran. */
 rill_status first_valid_join(struct pulser *p, const struct node *n, const struct stream_fact *keys,
-                             const struct first_window *at, uint32_t *wire);
+                             bool kept, const struct first_window *at, uint32_t *wire);
 #endif

@@ -54,7 +54,7 @@ static rill_status valid_emit(struct pulser *p, const struct node *n, const stru
     TRY(pulser_length_place(p, dim_add_int(p->dst->dims, length, -s->first_keys), &at->length));
     TRY(pulser_clock(p, &clock));
     TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, ret, 1));
-    return first_valid_join(p, n, &keys, &window, ret);
+    return first_valid_join(p, n, &keys, false, &window, ret);
 }
 
 /* How late keys come before they wait for the queries, run by run. */
@@ -85,7 +85,7 @@ static rill_status valid_kept(struct pulser *p, const struct node *n, const stru
     TRY(flow_delay(p, n->name, &f, waits));
     TRY(flow_history(p, n->name, &f, s->left + scores_right(s) + first_slack(s->first_keys), NULL));
     *ret = f.wire;
-    return first_valid_join(p, n, &keys, &window, ret);
+    return first_valid_join(p, n, &keys, true, &window, ret);
 }
 
 /* On that axis, of so many places. */

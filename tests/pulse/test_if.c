@@ -427,6 +427,7 @@ struct attended {
     int64_t left, right, first, tokens; /* what a query sees; tokens stand in front of the keys */
     bool nested;
     float hidden; /* the scores of what it does not see; 0: -1e9 */
+    bool chosen;  /* it sees its own key, and of the others some, by their numbers */
 };
 
 static uint32_t counted(struct gb *b, uint32_t x, unsigned axis, int64_t less)
@@ -449,6 +450,12 @@ static uint32_t attention(struct gb *b, const struct attended *t, uint32_t x)
         shown = GB(b, "Or", "", shown,
                    GB(b, "And", "", GB(b, "Less", "", j, gb_int(b, t->first - t->tokens)),
                       GB(b, "GreaterOrEqual", "", d, gb_int(b, 0))));
+    if (t->chosen) {
+        const uint32_t by = gb_slice(b, gb_transpose(b, k, "0,2,1"), 1, 0, 1, 1);
+        shown = GB(b, "And", "", shown,
+                   GB(b, "Or", "", GB(b, "Greater", "", by, gb_scalar(b, 0.3f)),
+                      GB(b, "Equal", "", d, gb_int(b, 0))));
+    }
     const uint32_t s =
         GB(b, "Where", "", shown, GB(b, "MatMul", "", q, gb_transpose(b, k, "0,2,1")),
            gb_scalar(b, t->hidden < 0 ? t->hidden : -1e9f));
@@ -477,13 +484,13 @@ static void attended_recipe(struct gb *b, const void *ctx)
 static void test_attended(void)
 {
     static const struct attended list[] = {
-        { "an If in an If, of attention", 2, 0, 0, 0, true, 0 },
-        { "an If in an If, of attention ahead", 3, 1, 0, 0, true, 0 },
-        { "first keys beside a window", 2, 0, 2, 0, false, 0 },
-        { "first keys beside a window ahead", 3, 2, 4, 0, false, 0 },
-        { "first keys in an If in an If", 2, 0, 1, 0, true, 0 },
-        { "tokens that are seen by all", 2, 0, 2, 2, false, 0 },
-        { "keys before the query alone", 2, -1, 0, 0, false, -INFINITY },
+        { "an If in an If, of attention", 2, 0, 0, 0, true, 0, false },
+        { "an If in an If, of attention ahead", 3, 1, 0, 0, true, 0, false },
+        { "first keys beside a window", 2, 0, 2, 0, false, 0, false },
+        { "first keys beside a window ahead", 3, 2, 4, 0, false, 0, false },
+        { "first keys in an If in an If", 2, 0, 1, 0, true, 0, false },
+        { "tokens that are seen by all", 2, 0, 2, 2, false, 0, false },
+        { "keys before the query alone", 2, -1, 0, 0, false, -INFINITY, false },
     };
     static const int64_t pulses[] = { 1, 2, 3, 7, -1 }, lengths[] = { 0, 1, 2, 3, 5, 9, 30, -1 };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
@@ -627,9 +634,9 @@ static void paused_frames(const rill_plan *p, unsigned pulse, unsigned pause,
  * at the start from its end on, behind a later one once the window has gone on. */
 static void test_paused(void)
 {
-    static const struct attended list[] = { { "ahead", 3, 1, 0, 0, false, 0 },
-                                            { "first keys ahead", 1, 1, 2, 0, false, 0 },
-                                            { "first keys", 1, 0, 2, 0, false, 0 } };
+    static const struct attended list[] = { { "ahead", 3, 1, 0, 0, false, 0, false },
+                                            { "first keys ahead", 1, 1, 2, 0, false, 0, false },
+                                            { "first keys", 1, 0, 2, 0, false, 0, false } };
     static const unsigned same_from[] = { 2, 12 };
     for (unsigned i = 0; i < 2 * sizeof list / sizeof *list; i++) {
         const unsigned pause = i % 2, from = same_from[pause];
@@ -771,7 +778,7 @@ static void summed_recipe(struct gb *b, const void *ctx)
  * or a sum behind it would never be one again. */
 static void test_late_begin(void)
 {
-    static const struct attended ahead = { "ahead", 1, 1, 0, 0, false, -INFINITY };
+    static const struct attended ahead = { "ahead", 1, 1, 0, 0, false, -INFINITY, false };
     struct oracle o;
     enum verdict v = oracle_open(&o, summed_recipe, &ahead, NULL);
     for (unsigned pulse = 1; v == LAW_HOLDS && pulse <= 3; pulse++) {
@@ -814,10 +821,13 @@ static void delayed_recipe(struct gb *b, const void *ctx)
 static void test_delayed(void)
 {
     static const struct delayed list[] = {
-        { { "by the other branch", 3, 0, 0, 0, false, -INFINITY }, false },
-        { { "by a pad", 3, 0, 0, 0, false, -INFINITY }, true },
-        { { "by a pad, first keys", 3, 1, 1, 0, false, -INFINITY }, true },
-        { { "by the other branch, first keys", 4, 1, 1, 0, false, -INFINITY }, false },
+        { { "by the other branch", 3, 0, 0, 0, false, -INFINITY, false }, false },
+        { { "by a pad", 3, 0, 0, 0, false, -INFINITY, false }, true },
+        { { "by a pad, first keys", 3, 1, 1, 0, false, -INFINITY, false }, true },
+        { { "by the other branch, first keys", 4, 1, 1, 0, false, -INFINITY, false }, false },
+        { { "by a pad, first keys that are chosen", 3, 1, 3, 0, false, -INFINITY, true }, true },
+        { { "by the other branch, keys that are chosen", 3, 1, 3, 0, false, -INFINITY, true },
+          false },
     };
     for (unsigned i = 0; i < sizeof list / sizeof *list; i++) {
         struct oracle o;
