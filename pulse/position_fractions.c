@@ -85,6 +85,14 @@ static struct position nearest(const struct positions *ps, enum op_id op,
     return (struct position) { .e = dim_int(ps->dims, whole), .parts = parts };
 }
 
+/* Whether the constant lies between the numbers that x may be. */
+static bool never_met(const struct position *constant, const struct position *x)
+{
+    const double scaled = constant->one * (double) (x->e ? x->parts : 1);
+    return x->e && constant->pair && constant->one == constant->zero &&
+        (isnan(scaled) || isinf(scaled) || (fabs(scaled) <= 1 << 24 && scaled != floor(scaled)));
+}
+
 struct position position_bound(const struct positions *ps, enum op_id op,
                                const struct position *constant, bool right)
 {
@@ -157,13 +165,58 @@ static struct position multiplied(const struct positions *ps, enum op_id op,
                                       .parts = x.parts * y.parts });
 }
 
+static struct position compared(const struct positions *ps, enum op_id op, const struct dim *a,
+                                const struct dim *b)
+{
+    return (struct position) { .e = op == OP_EQUAL ? within_eq(ps->dims, a, b)
+                                                   : positions_ordered(ps, op, a, b) };
+}
+
+static bool has_thirds(const struct position *x)
+{
+    return x->e && !x->pair && !is_power_of_two(parts_of(x));
+}
+
+#define ROUNDED_MOST 0x1p-7 /* of a number in any type */
+
+/* Thirds and the like beside whole numbers, which none that is rounded reaches, or a constant that
+ * is not as near as that to one of them. right: they are the right operand. */
+static struct position thirds_compared(const struct positions *ps, enum op_id op,
+                                       const struct position *x, const struct position *other,
+                                       bool right)
+{
+    struct dims *ds = ps->dims;
+    const int64_t parts = parts_of(x);
+    const double scaled = other->one * (double) parts;
+    const struct dim *e = NULL;
+    if (!other->pair && parts_of(other) == 1)
+        e = dim_mul_int(ds, other->e, parts);
+    else if (!other->pair || other->one != other->zero || !(fabs(scaled) <= 1 << 24))
+        return (struct position) { 0 };
+    else if (is_whole(other->one))
+        e = dim_int(ds, (int64_t) scaled);
+    else if (fabs(scaled - nearbyint(scaled)) <= fmax(fabs(scaled), 1) * ROUNDED_MOST)
+        return (struct position) { 0 };
+    else if (op == OP_EQUAL)
+        return (struct position) { .e = dim_int(ds, 0) };
+    else
+        e = nearest(ps, op, other, !right, parts).e;
+    return right ? compared(ps, op, e, x->e) : compared(ps, op, x->e, e);
+}
+
 struct position position_fractions(const struct positions *ps, enum op_id op,
                                    const struct position *a, const struct position *b)
 {
     struct dims *ds = ps->dims;
+    const bool compares = op == OP_EQUAL || orders[op].is;
     if (op == OP_MUL || op == OP_DIV)
         return multiplied(ps, op, a, b);
+    if (compares && has_thirds(a) != has_thirds(b))
+        return has_thirds(a) ? thirds_compared(ps, op, a, b, false)
+                             : thirds_compared(ps, op, b, a, true);
     struct position x = fraction(ps, a), y = fraction(ps, b);
+    if (op == OP_EQUAL && (never_met(a, &y) || never_met(b, &x)))
+        return (struct position) { .e = dim_int(ds, 0) };
     if (!x.e && y.e)
         x = nearest(ps, op, a, false, y.parts);
     else if (x.e && !y.e)
@@ -173,10 +226,9 @@ struct position position_fractions(const struct positions *ps, enum op_id op,
     const int64_t parts = x.parts > y.parts ? x.parts : y.parts;
     const struct dim *left = dim_mul_int(ds, x.e, parts / x.parts),
                      *right = dim_mul_int(ds, y.e, parts / y.parts);
-    if (orders[op].is)
-        return (struct position) { .e = positions_ordered(ps, op, left, right) };
+    if (compares)
+        return compared(ps, op, left, right);
     switch (op) {
-    case OP_EQUAL: return (struct position) { .e = within_eq(ds, left, right) };
     case OP_ADD:
         return lowest(ps, (struct position) { .e = dim_add(ds, left, right), .parts = parts });
     case OP_SUB:

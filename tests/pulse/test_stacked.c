@@ -29,9 +29,11 @@ enum join {
     COMPARED_BEHIND,
     LOWEST,     /* of 0 and -inf */
     LOW_SUM,    /* of -0 and -1e9 */
+    MEAN_LOW,   /* the same, their mean */
     LOW_MORE,   /* of that, more than -1, and with chunks beside the bands */
     LOW_ZERO,   /* it is 0 */
     LOW_HALF,   /* half of it is not -1 or less */
+    LOW_MEAN,   /* their mean is more than -1 */
     LOW_ONE,    /* it is not that of all of them: what one shows */
     PICKED,     /* And of what Gather takes out */
     SLICED,     /* and Slice */
@@ -178,10 +180,11 @@ static uint32_t behind(struct gb *b, const struct truths *t, const struct stacke
 static uint32_t low_compared(struct gb *b, const struct truths *t, const struct stacked *c)
 {
     const struct truths m = low(b, t, true);
-    uint32_t sum = reduced(b, "ReduceSum", stack(b, &m, c), c);
+    uint32_t sum = reduced(b, c->join == LOW_MEAN ? "ReduceMean" : "ReduceSum", stack(b, &m, c), c);
     if (c->join == LOW_HALF)
         sum = GB(b, "Mul", "", sum, gb_scalar(b, 0.5f));
     switch (c->join) {
+    case LOW_MEAN:
     case LOW_MORE: return GB(b, "Greater", "", sum, gb_scalar(b, -1));
     case LOW_ZERO: return GB(b, "Equal", "", gb_scalar(b, 0), sum);
     case LOW_HALF: return GB(b, "Not", "", GB(b, "GreaterOrEqual", "", gb_scalar(b, -1), sum));
@@ -211,6 +214,7 @@ static uint32_t seen(struct gb *b, const struct truths *t, const struct stacked 
     case LOW_MORE:
     case LOW_ZERO:
     case LOW_HALF:
+    case LOW_MEAN:
     case LOW_ONE: return low_compared(b, t, c);
     default: return counted(b, t, c);
     }
@@ -218,10 +222,12 @@ static uint32_t seen(struct gb *b, const struct truths *t, const struct stacked 
 
 static uint32_t masked(struct gb *b, uint32_t s, const struct truths *t, const struct stacked *c)
 {
-    if (c->join == LOWEST || c->join == LOW_SUM) {
-        const struct truths m = low(b, t, c->join == LOW_SUM);
-        return GB(b, "Add", "", s,
-                  reduced(b, c->join == LOWEST ? "ReduceMin" : "ReduceSum", stack(b, &m, c), c));
+    if (c->join >= LOWEST && c->join <= MEAN_LOW) {
+        const struct truths m = low(b, t, c->join != LOWEST);
+        const char *by = c->join == LOWEST ? "ReduceMin"
+            : c->join == LOW_SUM           ? "ReduceSum"
+                                           : "ReduceMean";
+        return GB(b, "Add", "", s, reduced(b, by, stack(b, &m, c), c));
     }
     if (c->join == SUM_OF_BOTH) { /* what is seen is 3 + 5 */
         struct truths m = each(b, t, "Cast", "to=1");

@@ -192,34 +192,41 @@ static enum op_id joins_by(const struct node *n, bool truth)
     }
 }
 
-/* Halves are summed and multiplied in f32; a sum of floats that are all -0 is 0. */
+/* Halves are summed and multiplied in f32, and means of integers rounded; a sum of floats that are
+ * all -0 is 0. */
 static bool joins_alike(const struct node *n, enum dtype type, bool truth)
 {
     const bool picks = node_is(n, OP_REDUCE_MAX) || node_is(n, OP_REDUCE_MIN);
-    return !node_is(n, OP_REDUCE_MEAN) && (truth || picks || !dtype_is_half(type));
+    return node_is(n, OP_REDUCE_MEAN) ? type == DTYPE_F32 || type == DTYPE_F64
+                                      : truth || picks || !dtype_is_half(type);
 }
 
-static rill_status zero_add(struct edit *e, uint32_t i, enum dtype type, uint32_t *w,
-                            rill_error *err)
+static rill_status with_number(struct edit *e, uint32_t i, enum op_id op, enum dtype type, double v,
+                               uint32_t *w, rill_error *err)
 {
-    const struct tensor *zero = tensor_new(e->g->arena, type, 0, NULL);
-    const uint32_t in[2] = { *w, zero ? graph_add_const(e->g, "zero", zero) : WIRE_NONE };
+    struct tensor *t = tensor_new(e->g->arena, type, 0, NULL);
+    if (t)
+        tensor_set_f64(t, t->data, 0, v);
+    const uint32_t in[2] = { *w, t ? graph_add_const(e->g, "number", t) : WIRE_NONE };
     return in[1] == WIRE_NONE ? no_memory(err)
-                              : put_before(e, i, op_by_id(OP_ADD), NULL, in, 2, w, err);
+                              : put_before(e, i, op_by_id(op), NULL, in, 2, w, err);
 }
 
 static rill_status reduce_join(struct edit *e, uint32_t i, const struct stack *s, rill_error *err)
 {
     const struct node n = e->g->nodes[i];
     const enum dtype type = e->g->wires[n.in[0]].fact.type;
-    const bool sum = node_is(&n, OP_REDUCE_SUM), truth = stacks_truths(e->g, s);
+    const bool mean = node_is(&n, OP_REDUCE_MEAN), sum = mean || node_is(&n, OP_REDUCE_SUM),
+               truth = stacks_truths(e->g, s);
     uint32_t w;
     if (!joins_alike(&n, type, truth))
         return RILL_OK;
     TRY(parts_join(e, i, s, joins_by(&n, truth), truth && !sum, &w, err));
     TRY(cast_put(e, i, type, &w, err));
     if (sum && !truth && dtype_is_float(type))
-        TRY(zero_add(e, i, type, &w, err));
+        TRY(with_number(e, i, OP_ADD, type, 0, &w, err));
+    if (mean)
+        TRY(with_number(e, i, OP_DIV, type, s->concat.n_in, &w, err));
     if (!reduce_attr_of(&n)->keepdims)
         TRY(squeeze_put(e, i, s->axis, &w, err));
     return output_put(e, i, 0, w, err);
