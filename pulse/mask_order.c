@@ -12,10 +12,17 @@ struct chain {
     unsigned n_masks, n_others, n_nodes, looks;
 };
 
+/* What the wire is of positions; NULL: nothing, or the length has a part in it, as in data. */
+static const struct dim *expression_of(const struct placed_edit *c, uint32_t w)
+{
+    const struct dim *e = w < c->e->n_wires ? c->ps.of[w].e : NULL;
+    return e && positions_without_length(&c->ps, e) ? e : NULL;
+}
+
 /* Whether the wire is a function of positions along two axes; which they are. */
 static bool is_mask(const struct placed_edit *c, uint32_t w, int axis[2])
 {
-    const struct dim *e = w < c->e->n_wires ? c->ps.of[w].e : NULL;
+    const struct dim *e = expression_of(c, w);
     unsigned n = 0;
     for (int i = 0; e && i < RANK_MAX; i++)
         if (dim_mentions(e, c->ps.axis[i])) {
@@ -109,7 +116,7 @@ rill_status mask_order_look(struct placed_edit *c, uint32_t at)
     if (n->n_in != 2)
         return RILL_OK;
     TRY(placed_edit_want(c));
-    if (!c->found || c->ps.of[n->out[0]].e ||
+    if (!c->found || expression_of(c, n->out[0]) ||
         !(begins_otherwise(c, n->in[0]) || begins_otherwise(c, n->in[1])))
         return RILL_OK;
     const bool found = parts_find(c, n->in[0], true, &q) && parts_find(c, n->in[1], true, &q);

@@ -229,18 +229,39 @@ static bool placed_repeats(const struct positions *ps, const struct dim *e, cons
     return moved(ps, e, at, true) == moved(ps, e, at, false) && begins_alike(ps, e, at);
 }
 
+/* Up to which whole number all are in the type, for people. */
+static const char *whole_numbers_of(enum dtype type)
+{
+    return type == DTYPE_F16 ? ", which holds all whole numbers up to 2048,"
+        : type == DTYPE_BF16 ? ", which holds all whole numbers up to 256,"
+                             : "";
+}
+
+/* Whether what node n makes of numbers of positions is no such number for its type alone, or wire
+ * w, which it reads, is rounded. */
+static bool rounds(const struct pulser *p, const struct node *n, uint32_t w)
+{
+    static const enum op_id counts[] = { OP_ADD, OP_CAST, OP_DIV, OP_MUL, OP_SUB };
+    const int64_t parts = p->positions->of[w].parts;
+    bool known = node_is_among(n, counts, sizeof counts / sizeof *counts) &&
+        pulser_fact(p, n->out[0])->type != DTYPE_BOOL;
+    for (unsigned i = 0; i < n->n_in; i++)
+        known = known && n->in[i] != WIRE_NONE && has_expression(p, n->in[i]);
+    return known || (parts > 1 && parts & (parts - 1));
+}
+
 static rill_status uneven_refuse(const struct pulser *p, const struct node *n, uint32_t w,
                                  const struct places *at)
 {
-    const struct node *by = at->by;
-    const bool rounds = by && dtype_is_float(pulser_fact(p, by->out[0])->type) &&
-        (node_is(by, OP_CAST) || node_is(by, OP_MUL) || node_is(by, OP_DIV));
-    char also[200] = "";
-    if (rounds)
+    char also[240] = "";
+    if (at->by && rounds(p, at->by, w)) {
+        const enum dtype out = pulser_fact(p, at->by->out[0])->type,
+                         type = out != DTYPE_BOOL ? out : pulser_fact(p, w)->type;
         snprintf(also, sizeof also,
-                 "; node '%.60s' (%s) makes numbers of it that %s may round, so that their "
+                 "; node '%.60s' (%s) makes of it what %s%s may not hold exactly, so that "
                  "differences depend on the place, too",
-                 by->name, by->op->name, dtype_name(pulser_fact(p, by->out[0])->type));
+                 at->by->name, at->by->op->name, dtype_name(type), whole_numbers_of(type));
+    }
     return op_fail(p->err, RILL_UNSUPPORTED, n,
                    "cannot stream: '%.80s', which positions make, does not repeat with the "
                    "%lld frames of a chunk that its masks have%s",
@@ -467,6 +488,27 @@ static rill_status made_input(struct pulser *p, const struct node *n, const stru
     return places_emit(p, n, m->in[i], &sub, ret);
 }
 
+/* Rows of a table that it has not are of pairs outside the sequence, which nobody sees, or of such
+ * as the whole run ends at: any will do. */
+static rill_status rows_within(struct pulser *p, const struct node *m, uint32_t *at)
+{
+    const struct fact *table = pulser_fact(p, m->in[0]);
+    const struct dim *size = table->shape[axis_normalise(axis_of(m), table->rank)];
+    const struct tensor *v = p->dst->wires[*at].fact.value;
+    const int64_t rows = dim_is_const(size) ? dim_value(size) : 0;
+    if (!v || v->type == DTYPE_DIM || rows < 1)
+        return RILL_OK;
+    struct tensor *t = tensor_new(p->arena, v->type, v->rank, v->dim);
+    if (!t)
+        return pulser_no_memory(p);
+    for (int64_t i = 0; i < tensor_count(v); i++) {
+        const int64_t row = tensor_get_i64(v, v->data, i);
+        tensor_set_f64(t, t->data, i, (double) larger(smaller(row, rows - 1), -rows));
+    }
+    *at = graph_add_const(p->dst, m->name, t);
+    return *at == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
+}
+
 static rill_status made_emit(struct pulser *p, const struct node *n, const struct node *m,
                              const struct places *at, uint32_t *ret)
 {
@@ -483,6 +525,8 @@ static rill_status made_emit(struct pulser *p, const struct node *n, const struc
     }
     for (unsigned i = 1; i < m->n_in; i++)
         TRY(made_input(p, n, m, i, at, &in[i]));
+    if (node_is(m, OP_GATHER) && pulser_fact(p, m->in[0])->value)
+        TRY(rows_within(p, m, &in[1]));
     return pulser_emit(p, m->op, m->name, m->attr, in, m->n_in, ret, 1);
 }
 

@@ -337,12 +337,14 @@ static uint32_t diagonal(struct gb *b, const struct at *a)
     return GB(b, "Cast", "to=13", GB(b, "EyeLike", "", GB(b, "ConstantOfShape", "", sizes)));
 }
 
-/* Of 3, and the chunk before. */
+/* Of 3, and the chunk before; or longer. */
 static uint32_t chunks(struct gb *b, const struct written *t, const struct at *a)
 {
-    const uint32_t three = gb_int(b, 3),
-                   m = int_band(b, GB(b, "Div", "", a->i, three), GB(b, "Div", "", a->j, three), 1);
-    return t->mask == CHUNKS ? m : GB(b, "And", "", GB(b, "LessOrEqual", "", a->j, a->i), m);
+    const bool is_long = t->mask == CHUNKS_LONG;
+    const uint32_t size = gb_int(b, is_long ? 17 : 3),
+                   m = int_band(b, GB(b, "Div", "", a->i, size), GB(b, "Div", "", a->j, size),
+                                is_long ? 2 : 1);
+    return t->mask != CHUNKS_BEHIND ? m : GB(b, "And", "", GB(b, "LessOrEqual", "", a->j, a->i), m);
 }
 
 /* True where the key is seen. */
@@ -386,6 +388,7 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
         return band(b, third_cut(b, a->i), third_cut(b, a->j), gb_scalar(b, 0), gb_scalar(b, 1));
     case ENDED: return ended(b, a);
     case CHUNKS:
+    case CHUNKS_LONG:
     case CHUNKS_BEHIND: return chunks(b, t, a);
     case BEFORE:
     case DIAGONAL: {
@@ -431,6 +434,8 @@ static uint32_t padded_first(struct gb *b, const struct written *t, const struct
 {
     const uint32_t own = GB(b, "Equal", "", a->i, a->j),
                    first = GB(b, "Or", "", GB(b, "GreaterOrEqual", "", a->i, gb_int(b, 2)), own);
+    if (t->pad == PAD_FIRST_ENDED)
+        keys = GB(b, "Less", "", a->i, GB(b, "Sub", "", a->length, gb_int(b, 2)));
     keys = GB(b, "Or", "", keys, own);
     if (t->pad < PAD_FIRST_HIDING) {
         m = GB(b, "And", "", m, keys);
@@ -479,6 +484,9 @@ static uint32_t biased(struct gb *b, const struct written *t, const struct at *a
     case TABLE:
         d = GB(b, "Add", "", GB(b, "Clip", "", d, gb_int(b, -4), gb_int(b, 4)), gb_int(b, 4));
         bias = GB(b, "Gather", "axis=0", gb_weights(b, 1, 9), d);
+        break;
+    case TABLE_SHORT:
+        bias = GB(b, "Gather", "axis=0", gb_weights(b, 1, 65), GB(b, "Add", "", d, gb_int(b, 32)));
         break;
     case LOGS:
         bias = GB(b, "Cast", "to=1", GB(b, "Add", "", GB(b, "Abs", "", d), gb_int(b, 1)));

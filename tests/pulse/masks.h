@@ -22,6 +22,7 @@ struct written {
         CUT,        /* chunks by quotients cut as exporters write it */
         ENDED,      /* chunks that end where the sequence does */
         CHUNKS,
+        CHUNKS_LONG,   /* of 17, and the two before */
         CHUNKS_BEHIND, /* that, up to the query's own frame */
         BEFORE,
         EVEN,
@@ -104,6 +105,7 @@ struct written {
         PLAIN,
         SLOPES,
         TABLE,
+        TABLE_SHORT, /* of distances up to 32, not clipped */
         LOGS,
         ALONG_KEYS,
         ALONG_QUERIES,
@@ -127,7 +129,8 @@ struct written {
         PAD_TILED,
         PAD_ALL,
         PAD_FIRST,
-        PAD_FIRST_LONG, /* behind 30000 Ands of what each has twice */
+        PAD_FIRST_ENDED, /* all but the last two queries, for frames of data */
+        PAD_FIRST_LONG,  /* behind 30000 Ands of what each has twice */
         PAD_FIRST_HIDING
     } pad;
     /* queries by a table of distances: sinusoids computed, rows of a constant, heads, scaled before
