@@ -362,6 +362,27 @@ static rill_status end_refuse(const struct pulser *p, const struct node *n, cons
     return scores_refuse(p, n, why);
 }
 
+/* A mask of frame numbers that no chunks of repeat. */
+static rill_status ragged_refuse(const struct pulser *p, const struct node *n)
+{
+    const uint32_t w = n->n_out == 1 ? n->out[0] : WIRE_NONE;
+    const struct rates r = w != WIRE_NONE && section_of(p, w)
+        ? rates_of(p, w, section_query(p, w), section_key(p, w))
+        : (struct rates) { 1, 1 };
+    char why[320];
+    if (r.queries == r.keys)
+        return scores_refuse(
+            p, n,
+            "its mask does not repeat from chunk to chunk of at most 512 frames, or shows frames "
+            "more than 2048 away");
+    snprintf(why, sizeof why,
+             "%lld quer%s come for %lld key%s, and its mask shows keys that are ever further away "
+             "in time, as where the numbers of both are compared as they are",
+             (long long) r.queries, r.queries == 1 ? "y" : "ies", (long long) r.keys,
+             r.keys == 1 ? "" : "s");
+    return scores_refuse(p, n, why);
+}
+
 rill_status section_check(const struct pulser *p, const struct node *n, const struct section *s)
 {
     const struct node *end;
@@ -376,10 +397,7 @@ rill_status section_check(const struct pulser *p, const struct node *n, const st
     if (s->band.ragged && (end = ends_mask(p, s)))
         return end_refuse(p, n, end);
     if (s->band.ragged)
-        return scores_refuse(
-            p, n,
-            "its mask does not repeat from chunk to chunk of at most 512 frames, or shows frames "
-            "more than 2048 away");
+        return ragged_refuse(p, n);
     if ((s->band.left >= BAND_ALL) != (s->band.right >= BAND_ALL))
         return one_side_refuse(p, n, s);
     return band_bounded(&s->band) ? RILL_OK : unbounded_refuse(p, n, s->sums);

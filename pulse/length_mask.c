@@ -101,6 +101,24 @@ static rill_status valid_emit(struct pulser *p, const struct node *n, const stru
     return pulser_emit_op(p, OP_RESHAPE, n->name, NULL, 0, in, 2, ret);
 }
 
+static bool grows_alike(const struct pulser *p, const struct stream_fact *sf)
+{
+    int64_t num, den;
+    return pulser_growth(p, sf->length, &num, &den) && num * sf->hop_num == den * sf->hop_den;
+}
+
+/* Frames that are compared with a length which does not grow as they do. */
+static rill_status growth_refuse(const struct pulser *p, const struct node *n,
+                                 const struct dim *length)
+{
+    char text[128];
+    dim_print(length, text, sizeof text);
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: it asks which frames lie before %s, a length that does not grow "
+                   "as the frames do, so that what it says of one is known ever later",
+                   text);
+}
+
 rill_status rule_length_mask(struct pulser *p, const struct node *n)
 {
     struct length_mask m;
@@ -112,7 +130,10 @@ rill_status rule_length_mask(struct pulser *p, const struct node *n)
     f.sf.axis += pulser_fact(p, n->out[0])->rank - pulser_fact(p, n->in[m.at])->rank;
     f.sf.length = m.length;
     f.sf.uniform = true; /* nothing of it is read: it is only late */
-    TRY(flow_resolve(p, n, &f));
+    const rill_status resolved = flow_resolve(p, n, &f);
+    if (resolved == RILL_UNSUPPORTED && !grows_alike(p, &f.sf))
+        return growth_refuse(p, n, m.length);
+    TRY(resolved);
     TRY(valid_emit(p, n, &f, &f.wire));
     if (m.rest)
         TRY(pulser_emit_op(p, OP_NOT, n->name, NULL, 0, &f.wire, 1, &f.wire));

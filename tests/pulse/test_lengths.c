@@ -5,6 +5,7 @@
 #include "pulse/position_fold.h"
 #include "tests/pulse/oracle.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { AT = 100000, WIDTH = 3 };
@@ -379,6 +380,53 @@ static void masked_by_length(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Where", "", mask, y, gb_scalar(b, 0.5f)));
 }
 
+/* Frames before the half of the sequence. */
+static void before_half(struct gb *b, const void *ctx)
+{
+    const uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME),
+                   t = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 2)),
+                   at = GB(b, "Range", "", gb_int(b, 0), t, gb_int(b, 1));
+    (void) ctx;
+    const uint32_t mask = GB(b, "Less", "", at, GB(b, "Div", "", t, gb_int(b, 2)));
+    gb_output(b, GB(b, "Where", "", mask, x, gb_scalar(b, 0.5f)));
+}
+
+/* Attention of all frames to every second one, by distances of their numbers as they are. */
+static void two_rates(struct gb *b, const void *ctx)
+{
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, 2),
+                   y = GB(b, "Slice", "", x, gb_ints(b, 0), gb_ints(b, INT64_MAX), gb_ints(b, 1),
+                          gb_ints(b, 2));
+    uint32_t at[2];
+    (void) ctx;
+    for (int k = 0; k < 2; k++) {
+        const uint32_t n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", k ? y : x), gb_int(b, 1));
+        at[k] = GB(b, "Unsqueeze", "", GB(b, "Range", "", gb_int(b, 0), n, gb_int(b, 1)),
+                   gb_ints(b, 1 - k));
+    }
+    const uint32_t far = GB(b, "Abs", "", GB(b, "Sub", "", at[0], at[1])),
+                   s = GB(b, "MatMul", "", x, gb_transpose(b, y, "0,2,1"));
+    const uint32_t m =
+        GB(b, "Where", "", GB(b, "Less", "", far, gb_int(b, 4)), s, gb_scalar(b, -INFINITY));
+    gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", m), y));
+}
+
+static void test_known_ever_later(void)
+{
+    static const struct {
+        void (*recipe)(struct gb *b, const void *ctx);
+        const char *words;
+    } refused[] = { { before_half, "which frames lie before S/2, a length that does not grow" },
+                    { two_rates, "2 queries come for 1 key," } };
+    for (int i = 0; i < 2; i++) {
+        struct oracle o = { .seed = 1 };
+        oracle_check(oracle_open(&o, refused[i].recipe, NULL, NULL) == LAW_HOLDS &&
+                         oracle_pulse(&o, 2) == LAW_REFUSED && strstr(o.err.text, refused[i].words),
+                     "%s: %s", refused[i].words, o.err.text);
+        oracle_close(&o);
+    }
+}
+
 static void test_masked_by_length(void)
 {
     static const char *const ops[] = { "Less", "LessOrEqual", "Greater", "GreaterOrEqual" };
@@ -509,6 +557,7 @@ int main(void)
     test_two_in_front();
     test_long_sizes();
     test_masked_by_length();
+    test_known_ever_later();
     test_told_by_length();
     test_even_from();
     test_distances();
