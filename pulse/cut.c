@@ -428,13 +428,45 @@ static void places_drop(struct pulser *p, struct positions *ps)
     p->sections = NULL;
 }
 
+/* A walk of a branch whose captures are in start and dst. */
+static rill_status branch_from(struct pulser *p, const struct pulser *start,
+                               const struct graph *dst)
+{
+    const uint32_t n = start->src->n_wires;
+    *p = *start;
+    *p->dst = *dst;
+    p->map = arena_copy(p->arena, start->map, n * sizeof *p->map);
+    p->sf = arena_copy(p->arena, start->sf, n * sizeof *p->sf);
+    p->kept = arena_copy(p->arena, start->kept, n * sizeof *p->kept);
+    p->padded = arena_array(p->arena, struct padded, n + 1);
+    p->windows = arena_array(p->arena, struct axis_window, p->src->n_nodes + 1);
+    if (!p->map || !p->sf || !p->kept || !p->padded || !p->windows)
+        return pulser_no_memory(p);
+    sections_begin(p);
+    return nodes_pulse(p);
+}
+
+/* Again, as graph_pulse_again does. */
+static rill_status branch_again(struct pulser *p)
+{
+    const struct pulser start = *p;
+    const struct graph dst = *p->dst;
+    TRY(branch_from(p, &start, &dst));
+    for (int walks = 1; sections_have_news(p) && walks < WALKS_MAX; walks++)
+        if (branch_from(p, &start, &dst) != RILL_OK) {
+            sections_forget(p);
+            return branch_from(p, &start, &dst);
+        }
+    return RILL_OK;
+}
+
 static rill_status branch_walk(struct pulser *p)
 {
     struct positions ps;
     TRY(positions_find(&ps, p->src, p->symbol, p->arena, p->err));
     p->positions = &ps;
     rill_status s = places_find(p);
-    s = s == RILL_OK ? nodes_pulse(p) : s;
+    s = s == RILL_OK ? branch_again(p) : s;
     places_drop(p, &ps);
     return s;
 }

@@ -180,9 +180,10 @@ uint32_t attention(struct gb *b, const struct attended *t, uint32_t x)
                    GB(b, "Or", "", GB(b, "Greater", "", by, gb_scalar(b, 0.3f)),
                       GB(b, "Equal", "", d, gb_int(b, 0))));
     }
-    const uint32_t s =
-        GB(b, "Where", "", shown, GB(b, "MatMul", "", q, gb_transpose(b, k, "0,2,1")),
-           gb_scalar(b, t->hidden < 0 ? t->hidden : -1e9f));
+    uint32_t s = GB(b, "MatMul", "", q, gb_transpose(b, k, "0,2,1"));
+    if (t->sloped)
+        s = GB(b, "Sub", "", s, GB(b, "Mul", "", GB(b, "Cast", "to=1", d), gb_scalar(b, 0.125f)));
+    s = GB(b, "Where", "", shown, s, gb_scalar(b, t->hidden < 0 ? t->hidden : -1e9f));
     return gb_transpose(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", s), k), "0,2,1");
 }
 

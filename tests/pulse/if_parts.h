@@ -56,6 +56,7 @@ struct attended {
     bool nested;
     float hidden; /* the scores of what it does not see; 0: -1e9 */
     bool chosen;  /* it sees its own key, and of the others some, by their numbers */
+    bool sloped;  /* scores fall with the distance */
 };
 
 uint32_t attention(struct gb *b, const struct attended *t, uint32_t x);

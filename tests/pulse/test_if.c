@@ -266,13 +266,13 @@ static void test_counted(void)
 static void test_attended(void)
 {
     static const struct attended list[] = {
-        { "an If in an If, of attention", 2, 0, 0, 0, true, 0, false },
-        { "an If in an If, of attention ahead", 3, 1, 0, 0, true, 0, false },
-        { "first keys beside a window", 2, 0, 2, 0, false, 0, false },
-        { "first keys beside a window ahead", 3, 2, 4, 0, false, 0, false },
-        { "first keys in an If in an If", 2, 0, 1, 0, true, 0, false },
-        { "tokens that are seen by all", 2, 0, 2, 2, false, 0, false },
-        { "keys before the query alone", 2, -1, 0, 0, false, -INFINITY, false },
+        { "an If in an If, of attention", 2, 0, 0, 0, true, 0, false, false },
+        { "an If in an If, of attention ahead", 3, 1, 0, 0, true, 0, false, false },
+        { "first keys beside a window", 2, 0, 2, 0, false, 0, false, false },
+        { "first keys beside a window ahead", 3, 2, 4, 0, false, 0, false, false },
+        { "first keys in an If in an If", 2, 0, 1, 0, true, 0, false, false },
+        { "tokens that are seen by all", 2, 0, 2, 2, false, 0, false, false },
+        { "keys before the query alone", 2, -1, 0, 0, false, -INFINITY, false, false },
     };
     static const int64_t pulses[] = { 1, 2, 3, 7, -1 }, lengths[] = { 0, 1, 2, 3, 5, 9, 30, -1 };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {

@@ -82,9 +82,10 @@ static void paused_frames(const rill_plan *p, unsigned pulse, unsigned pause,
  * at the start from its end on, behind a later one once the window has gone on. */
 static void test_paused(void)
 {
-    static const struct attended list[] = { { "ahead", 3, 1, 0, 0, false, 0, false },
-                                            { "first keys ahead", 1, 1, 2, 0, false, 0, false },
-                                            { "first keys", 1, 0, 2, 0, false, 0, false } };
+    static const struct attended list[] = { { "ahead", 3, 1, 0, 0, false, 0, false, false },
+                                            { "first keys ahead", 1, 1, 2, 0, false, 0, false,
+                                              false },
+                                            { "first keys", 1, 0, 2, 0, false, 0, false, false } };
     static const unsigned same_from[] = { 2, 12 };
     for (unsigned i = 0; i < 2 * sizeof list / sizeof *list; i++) {
         const unsigned pause = i % 2, from = same_from[pause];
@@ -226,7 +227,7 @@ static void summed_recipe(struct gb *b, const void *ctx)
  * or a sum behind it would never be one again. */
 static void test_late_begin(void)
 {
-    static const struct attended ahead = { "ahead", 1, 1, 0, 0, false, -INFINITY, false };
+    static const struct attended ahead = { "ahead", 1, 1, 0, 0, false, -INFINITY, false, false };
     struct oracle o;
     enum verdict v = oracle_open(&o, summed_recipe, &ahead, NULL);
     for (unsigned pulse = 1; v == LAW_HOLDS && pulse <= 3; pulse++) {
@@ -269,12 +270,15 @@ static void delayed_recipe(struct gb *b, const void *ctx)
 static void test_delayed(void)
 {
     static const struct delayed list[] = {
-        { { "by the other branch", 3, 0, 0, 0, false, -INFINITY, false }, false },
-        { { "by a pad", 3, 0, 0, 0, false, -INFINITY, false }, true },
-        { { "by a pad, first keys", 3, 1, 1, 0, false, -INFINITY, false }, true },
-        { { "by the other branch, first keys", 4, 1, 1, 0, false, -INFINITY, false }, false },
-        { { "by a pad, first keys that are chosen", 3, 1, 3, 0, false, -INFINITY, true }, true },
-        { { "by the other branch, keys that are chosen", 3, 1, 3, 0, false, -INFINITY, true },
+        { { "by the other branch", 3, 0, 0, 0, false, -INFINITY, false, false }, false },
+        { { "by a pad", 3, 0, 0, 0, false, -INFINITY, false, false }, true },
+        { { "by a pad, first keys", 3, 1, 1, 0, false, -INFINITY, false, false }, true },
+        { { "by the other branch, first keys", 4, 1, 1, 0, false, -INFINITY, false, false },
+          false },
+        { { "by a pad, first keys that are chosen", 3, 1, 3, 0, false, -INFINITY, true, false },
+          true },
+        { { "by the other branch, keys that are chosen", 3, 1, 3, 0, false, -INFINITY, true,
+            false },
           false },
     };
     for (unsigned i = 0; i < sizeof list / sizeof *list; i++) {
@@ -296,6 +300,41 @@ static void test_delayed(void)
     }
 }
 
+static uint32_t sloped_branch(struct gb *b, const uint32_t *in, const void *ctx, int branch)
+{
+    return branch ? convolved(b, convolved(b, in[0], "pads=0,2"), "pads=1,1")
+                  : attention(b, ctx, in[0]);
+}
+
+static void sloped_recipe(struct gb *b, const void *ctx)
+{
+    const uint32_t x = convolved(b, time_input(b), "pads=0,2");
+    gb_output(b, chosen(b, sloped_branch, ctx, &x, 1));
+}
+
+/* Scores of positions wait for those of queries, which wait outside: the branch is as late as the
+ * other one at any pulse, so that nothing waits in it, and what it gives does not depend on that.
+ */
+static void test_sloped(void)
+{
+    static const struct attended sloped = { "", 5, 0, 0, 0, false, -INFINITY, false, true };
+    for (unsigned pause = 0; pause < 6; pause++) {
+        float y[2][FRAMES][CHANNELS] = { 0 };
+        struct oracle o;
+        enum verdict v = oracle_open(&o, sloped_recipe, &sloped, NULL);
+        for (unsigned pulse = 1; v == LAW_HOLDS && pulse <= 2; pulse++)
+            if ((v = oracle_pulse(&o, pulse)) == LAW_HOLDS)
+                paused_frames(o.plan, pulse, pause, y[pulse - 1]);
+        unsigned wrong = 0;
+        for (unsigned t = 0; t < FRAMES - 6; t++)
+            wrong += memcmp(y[0][t], y[1][t], sizeof y[0][t]) != 0;
+        oracle_check(v == LAW_HOLDS && !wrong,
+                     "scores of distances, pause %u: %u frames of pulses 1 and 2 differ, or %s",
+                     pause, wrong, o.err.text);
+        oracle_close(&o);
+    }
+}
+
 int main(void)
 {
     test_switched("2: conv k=3 l=2; cumsum", "2: gru");
@@ -312,5 +351,6 @@ int main(void)
     test_placed();
     test_late_begin();
     test_delayed();
+    test_sloped();
     return oracle_end();
 }
