@@ -12,6 +12,7 @@
 /* So many first queries and keys; and the input frames that have come when they have. */
 struct first {
     int64_t queries, keys, inputs;
+    const struct dim *length; /* of all queries */
 };
 
 /* Scores of them that were made, to serve again. */
@@ -24,17 +25,18 @@ struct first_scores {
 
 /* ---- which they are ---- */
 
-/* All of them are there at every length. In a branch frames go by its own runs. */
-static bool heads_known(const struct pulser *p, const struct padded *q)
+/* All of them are there at every length, or, of as many as there are queries, none. In a branch
+ * frames go by its own runs. */
+static bool heads_known(const struct pulser *p, const struct padded *q, bool as_queries)
 {
     return q->is && !p->outer && q->before > 0 && q->before <= PADDED_GIVEN_MAX &&
-        padded_heads_there(p, q);
+        (as_queries ? padded_heads_or_none : padded_heads_there)(p, q);
 }
 
 bool queries_given(struct pulser *p, uint32_t w, struct padded *ret)
 {
     const struct padded *q = &p->padded[w];
-    if (!heads_known(p, q) || q->inner.sf.delay - q->before >= p->sf[w].delay)
+    if (!heads_known(p, q, true) || q->inner.sf.delay - q->before >= p->sf[w].delay)
         return false;
     p->may_be_early = true;
     *ret = *q;
@@ -102,7 +104,7 @@ static rill_status frames_first(struct pulser *p, const struct node *n, const st
                                 int64_t frames, struct first *f, uint32_t *ret)
 {
     struct padded q = p->padded[o->stream];
-    if (!heads_known(p, &q) || frames > q.before)
+    if (!heads_known(p, &q, p->sf[o->stream].length == f->length) || frames > q.before)
         return first_refuse(p, n);
     if (padded_by_copies(&q))
         TRY(padded_given(p, n, p->sf[o->stream].length, q.before, &q));
@@ -166,7 +168,8 @@ static rill_status scores_first(struct pulser *p, uint32_t w, struct first *f, u
     if (!s) {
         if (!(s = arena_new(p->arena, struct first_scores)))
             return pulser_no_memory(p);
-        *s = (struct first_scores) { .w = w, .of = { .queries = f->queries, .keys = f->keys } };
+        *s = (struct first_scores) { .w = w, .of = *f };
+        s->of.inputs = 0;
         TRY(node_first(p, graph_producer(p->src, w), &s->of, &s->wire));
         s->next = p->first_scores;
         p->first_scores = s;
@@ -221,7 +224,8 @@ static rill_status padded_by_first(struct pulser *p, const struct node *n, const
 rill_status first_queries_bind(struct pulser *p, const struct node *n, unsigned i,
                                const struct operand *other, const struct flow *w)
 {
-    struct first first = { .queries = w->sf.heads };
+    struct first first = { .queries = w->sf.heads,
+                           .length = pulser_fact(p, n->out[0])->shape[w->sf.axis] };
     struct padded *q = &p->padded[n->out[0]];
     if (first.queries == 0)
         return pulser_bind(p, n, 0, w->wire, &w->sf);

@@ -135,9 +135,10 @@ static const struct dim *frames_come(const struct pulser *p, const struct stream
 }
 
 /* Of what has come length(t) + delay frames belong to the sequence or come before it: by how many
- * there are more, at most, whatever t. Lengths of which no whole sequence can be made have no say.
- * False: there is no bound, or it falls behind, or that is not known. */
-static bool early_find(const struct pulser *p, const struct stream_fact *s, bool runs, int64_t *ret)
+ * there are more, at most, whatever t. Lengths of which no whole sequence of `frames` or more can
+ * be made have no say. False: there is no bound, or it falls behind, or that is not known. */
+static bool early_find(const struct pulser *p, const struct stream_fact *s, bool runs,
+                       int64_t frames, int64_t *ret)
 {
     const struct dim *both[2] = { frames_come(p, s, runs), s->length };
     struct lengths l;
@@ -146,15 +147,16 @@ static bool early_find(const struct pulser *p, const struct stream_fact *s, bool
     *ret = INT64_MIN;
     for (int64_t t = 0; known && t < l.end; t++)
         if (dim_eval(both[0], p->symbol, t, &come) && dim_eval(s->length, p->symbol, t, &length) &&
-            length >= 0)
+            length >= frames)
             *ret = larger(*ret, come - length - s->delay);
     return *ret > INT64_MIN;
 }
 
 /* Runs and lengths may repeat together only after too long: then as if each frame were a run. */
-static bool frames_early(const struct pulser *p, const struct stream_fact *s, int64_t *ret)
+static bool frames_early(const struct pulser *p, const struct stream_fact *s, int64_t frames,
+                         int64_t *ret)
 {
-    return early_find(p, s, true, ret) || early_find(p, s, false, ret);
+    return early_find(p, s, true, frames, ret) || early_find(p, s, false, frames, ret);
 }
 
 bool pulser_dim_value(const struct pulser *p, const struct dim *d, int64_t *ret)
@@ -166,12 +168,12 @@ bool pulser_dim_value(const struct pulser *p, const struct dim *d, int64_t *ret)
     return true;
 }
 
-/* By how many frames f must be later for flow_resolve. */
-static rill_status resolve_frames(struct pulser *p, const struct node *n, const struct flow *f,
-                                  int64_t *ret)
+/* By how many frames f must be later for flow_resolve, of sequences of so many frames or more. */
+static rill_status resolve_some(struct pulser *p, const struct node *n, const struct flow *f,
+                                int64_t frames, int64_t *ret)
 {
     int64_t early;
-    if (!frames_early(p, &f->sf, &early)) {
+    if (!frames_early(p, &f->sf, frames, &early)) {
         char length[128];
         dim_print(f->sf.length, length, sizeof length);
         return op_fail(p->err, RILL_UNSUPPORTED, n,
@@ -181,6 +183,19 @@ static rill_status resolve_frames(struct pulser *p, const struct node *n, const 
     }
     *ret = larger(early, 0);
     return RILL_OK;
+}
+
+static rill_status resolve_frames(struct pulser *p, const struct node *n, const struct flow *f,
+                                  int64_t *ret)
+{
+    return resolve_some(p, n, f, 0, ret);
+}
+
+rill_status flow_resolve_some(struct pulser *p, const struct node *n, struct flow *f)
+{
+    int64_t more = 0;
+    TRY(resolve_some(p, n, f, 1, &more));
+    return flow_delay(p, n->name, f, more);
 }
 
 rill_status flow_resolve(struct pulser *p, const struct node *n, struct flow *f)

@@ -36,7 +36,7 @@ static bool fronts_find(const struct pulser *p, const struct node *n, const uint
             return false;
         ret->kept |= is_kept(q);
         ret->before = smaller(ret->before, q->before);
-        inner = larger(inner, larger(q->inner.sf.delay, front_late(p, n, q)) - q->before);
+        inner = larger(inner, q->inner.sf.delay - q->before);
         delay = larger(delay, larger(s->delay, kept_delay(p, n, s)));
     }
     ret->early = delay - larger(inner, -ret->before);
@@ -64,25 +64,44 @@ static int64_t inputs_of(const struct pulser *p, const struct node *n, const str
     return inputs;
 }
 
+/* What is behind them is equally late, and as late as all in front is there: the first of it stand
+ * in front, too, where those are made in every run. */
+static rill_status heads_align(struct pulser *p, const struct node *n, unsigned count,
+                               struct head *heads)
+{
+    int64_t delay = 0, take = 0, inputs = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const struct padded *q = &heads[i].all;
+        take = larger(take, front_late(p, n, q) - q->inner.sf.delay);
+        delay = larger(delay, larger(q->inner.sf.delay, front_late(p, n, q)));
+    }
+    const bool taken = heads->kept && heads->all.before + take <= PADDED_KEPT_MAX;
+    for (unsigned i = 0; i < count && taken; i++) {
+        TRY(padded_take(p, n, take, &heads[i].all));
+        delay = larger(delay, heads[i].all.inner.sf.delay);
+    }
+    for (unsigned i = 0; i < count; i++)
+        inputs = larger(inputs, inputs_of(p, n, &heads[i].all));
+    for (unsigned i = 0; i < count; i++) {
+        struct flow *f = &heads[i].all.inner;
+        heads[i].all.inputs = inputs;
+        TRY(flow_delay(p, n->name, f, delay - f->sf.delay));
+    }
+    return RILL_OK;
+}
+
 rill_status heads_find(struct pulser *p, const struct node *n, const uint32_t *w, unsigned count,
                        struct head *ret)
 {
     struct fronts all = { 0 };
-    int64_t delay = 0, inputs = 0;
     ret[0] = (struct head) { .is = fronts_wanted(p, n, w, count, &all), .made = WIRE_NONE };
     for (unsigned i = 0; i < count && ret[0].is; i++) {
         struct padded *q = &ret[i].all;
         ret[i] = (struct head) { .is = true, .kept = all.kept, .made = WIRE_NONE };
         *q = p->padded[w[i]];
         TRY(padded_given(p, n, p->sf[w[i]].length, all.before, q));
-        delay = larger(delay, larger(q->inner.sf.delay, front_late(p, n, q)));
-        inputs = larger(inputs, inputs_of(p, n, q));
     }
-    for (unsigned i = 0; i < count && ret[0].is; i++) {
-        ret[i].all.inputs = inputs;
-        TRY(flow_delay(p, n->name, &ret[i].all.inner, delay - ret[i].all.inner.sf.delay));
-    }
-    return RILL_OK;
+    return ret[0].is ? heads_align(p, n, count, ret) : RILL_OK;
 }
 
 rill_status head_find(struct pulser *p, const struct node *n, uint32_t w, struct head *ret)

@@ -64,17 +64,19 @@ rill_status kept_padded(struct pulser *p, const struct node *n, const struct pad
     return pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, ret);
 }
 
-/* Whether the first `end` frames of what is padded by *q are there earlier, as those in front and
- * those of the sequence: if those in front are made of it, all at once. In a branch frames go by
- * its own runs. */
+/* Whether frames up to `end` of what is padded by *q, of which so many are taken, are there earlier
+ * as those in front and those of the sequence: if those in front are made of it, all at once. In a
+ * branch frames go by its own runs. */
 static bool padded_early(const struct pulser *p, const struct padded *q, const struct flow *f,
-                         int64_t end)
+                         int64_t end, int64_t frames)
 {
+    if (!q->is || p->outer || q->before < 1 || q->inner.sf.delay - q->before >= f->sf.delay)
+        return false;
     const int64_t inputs = padded_heads_inputs(q);
-    return q->is && !p->outer && q->before > 0 && padded_heads_there(p, q) &&
-        q->before <= (inputs ? PADDED_KEPT_MAX : PADDED_GIVEN_MAX) &&
-        (!inputs || kept_inputs(&q->inner, end - 1 - q->before) <= inputs) &&
-        q->inner.sf.delay - q->before < f->sf.delay;
+    const int64_t all = larger(inputs, kept_inputs(&q->inner, end - 1 - q->before));
+    const int64_t plain = kept_inputs(f, end - 1);
+    return q->before <= (inputs ? PADDED_KEPT_MAX : PADDED_GIVEN_MAX) &&
+        (!inputs || all < plain || (all == plain && frames == 1)) && padded_heads_or_none(p, q);
 }
 
 /* Whether its first `end` frames are there before the first run, at every length. */
@@ -101,7 +103,7 @@ static rill_status frames_keep(struct pulser *p, const struct node *n, struct fl
 {
     struct padded q = *around;
     ret_kept->direct = frames;
-    if (padded_early(p, &q, f, first + frames)) {
+    if (padded_early(p, &q, f, first + frames, frames)) {
         if (padded_by_copies(&q))
             TRY(padded_given(p, n, f->sf.length, q.before, &q));
         ret_kept->direct = q.inputs ? 0 : frames;

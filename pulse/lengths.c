@@ -59,6 +59,20 @@ int64_t lengths_even_from(const struct pulser *p, const struct dim *a, const str
     return from + l.period <= l.end || from == 0 ? from : 0;
 }
 
+bool lengths_short(const struct pulser *p, const struct dim *d, int64_t less)
+{
+    struct lengths l;
+    int64_t v;
+    if (!lengths_decide(p, &d, 1, less, false, &l))
+        return true;
+    for (int64_t at = 0; at < l.end; at++)
+        if (dims_allow(p->src->dims, p->symbol, at) &&
+            !dims_need_broken(p->src->dims, p->symbol, at) &&
+            (!dim_eval(d, p->symbol, at, &v) || (v != 0 && v < less)))
+            return true;
+    return false;
+}
+
 bool lengths_negative(const struct pulser *p, const struct dim *d)
 {
     struct lengths l;

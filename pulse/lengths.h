@@ -35,4 +35,6 @@ int64_t lengths_even_from(const struct pulser *p, const struct dim *a, const str
 
 /* Whether it is less than 0 for a length that is allowed, or that is not known. */
 bool lengths_negative(const struct pulser *p, const struct dim *d);
+/* The same of d less so many, but where d is 0. */
+bool lengths_short(const struct pulser *p, const struct dim *d, int64_t less);
 #endif

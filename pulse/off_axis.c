@@ -158,8 +158,7 @@ static rill_status pads_find(struct pulser *p, const struct node *n, struct pads
         whole = whole && padded_heads_whole(p, q);
         costs = larger(costs, pad_costs(p, n, i));
         delay = larger(delay, larger(p->sf[n->in[i]].delay, kept_delay(p, n, &p->sf[n->in[i]])));
-        inner =
-            larger(inner, larger(q->inner.sf.delay, kept_delay(p, n, &q->inner.sf)) - q->before);
+        inner = larger(inner, q->inner.sf.delay - q->before);
         before = smaller(before, q->before);
     }
     if (ret->first == n->n_in)
@@ -172,20 +171,49 @@ static rill_status pads_find(struct pulser *p, const struct node *n, struct pads
     return RILL_OK;
 }
 
-/* Inputs that are padded in different ways: as many frames are in front of each, and what is behind
- * those is as late. */
-static rill_status pads_align(struct pulser *p, const struct node *n, struct pads_of *s)
+/* How many first frames of the sequences behind as many given ones come before what n keeps; 0:
+ * too many. */
+static int64_t pads_take(const struct pulser *p, const struct node *n, const struct pads_of *s,
+                         int64_t before)
 {
-    int64_t before = INT64_MAX, delay = 0;
+    int64_t take = 0;
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_stream(p, n->in[i]) && !s->counted[i])
+            take = larger(take, kept_delay(p, n, &s->in[i].inner.sf) - s->in[i].inner.sf.delay);
+    return before + take <= PADDED_KEPT_MAX ? take : 0;
+}
+
+/* As many frames are in front of each: the fewest, and of what is behind those the ones that come
+ * before what n keeps. */
+static rill_status pads_give(struct pulser *p, const struct node *n, struct pads_of *s,
+                             int64_t *ret_before)
+{
+    int64_t before = INT64_MAX;
     for (unsigned i = 0; i < n->n_in; i++)
         if (pulser_stream(p, n->in[i]) && !s->counted[i])
             before = smaller(before, s->in[i].before);
     for (unsigned i = 0; i < n->n_in; i++)
-        if (pulser_stream(p, n->in[i]) && !s->counted[i]) {
+        if (pulser_stream(p, n->in[i]) && !s->counted[i])
             TRY(padded_given(p, n, p->sf[n->in[i]].length, before, &s->in[i]));
-            delay = larger(delay,
-                           larger(s->in[i].inner.sf.delay, kept_delay(p, n, &s->in[i].inner.sf)));
-            s->in[i].inner.sf.uniform &= !s->inputs;
+    const int64_t take = s->inputs ? pads_take(p, n, s, before) : 0;
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_stream(p, n->in[i]) && !s->counted[i])
+            TRY(padded_take(p, n, take, &s->in[i]));
+    *ret_before = before + take;
+    return RILL_OK;
+}
+
+/* Inputs that are padded in different ways: what is behind as many frames in front of each is as
+ * late. */
+static rill_status pads_align(struct pulser *p, const struct node *n, struct pads_of *s)
+{
+    int64_t before, delay = 0;
+    TRY(pads_give(p, n, s, &before));
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_stream(p, n->in[i]) && !s->counted[i]) {
+            struct stream_fact *f = &s->in[i].inner.sf;
+            delay = larger(delay, larger(f->delay, kept_delay(p, n, f)));
+            f->uniform &= !s->inputs;
         }
     for (unsigned i = 0; i < n->n_in; i++)
         if (pulser_stream(p, n->in[i]) && !s->counted[i])

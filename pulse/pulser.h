@@ -286,6 +286,8 @@ const struct dim *flow_runs(const struct pulser *p, const struct stream_fact *s)
 
 /* Late enough that whether a frame lies before the end is known when it comes. */
 rill_status flow_resolve(struct pulser *p, const struct node *n, struct flow *f);
+/* The same of sequences that have frames. */
+rill_status flow_resolve_some(struct pulser *p, const struct node *n, struct flow *f);
 
 /* The newest n frames of the past in front: the wire has n + pulse frames, sf stays that of the
  * newest. Before the first run the past is `fill` (a scalar of the wire's type; NULL: zeros). */
@@ -340,6 +342,8 @@ int64_t padded_heads_late(const struct padded *q);
 /* All that is in front of the sequence is there at every length: no sequence is cut by more frames
  * than it has. */
 bool padded_heads_there(const struct pulser *p, const struct padded *q);
+/* The same, or nothing is there at all. */
+bool padded_heads_or_none(const struct pulser *p, const struct padded *q);
 /* The same, or nothing is behind the sequence that would stand in the place of those in front. */
 bool padded_heads_whole(const struct pulser *p, const struct padded *q);
 /* The sequence inside is as long as output k of n, which q pads it to be, and what pads it leave.
@@ -372,6 +376,8 @@ rill_status padded_join(struct pulser *p, const struct node *n, uint32_t src_wir
 #define PADDED_KEPT_MAX 64 /* of the sequence itself: what is made of them is made in every run */
 rill_status padded_given(struct pulser *p, const struct node *n, const struct dim *length,
                          int64_t before, struct padded *q);
+/* So many first frames of the sequence inside stand in front of it, too, behind given frames. */
+rill_status padded_take(struct pulser *p, const struct node *n, int64_t frames, struct padded *q);
 
 /* So many frames in each run of what q pads f to be, the first where a pulse begins, frame 0 so
  * late.

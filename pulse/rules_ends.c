@@ -202,6 +202,16 @@ static int64_t tail_takes(struct pulser *p, const struct padded *q, const struct
                                                                                           : -1;
 }
 
+/* Whether what is behind the copies is earlier out of what is in front of the pad: of the padded
+ * sequence the first copies wait for the run in which their frames come. */
+static bool copies_earlier(const struct pulser *p, const struct node *n, const struct flow *f,
+                           const struct flow_pad *pad)
+{
+    const struct padded *q = &p->padded[n->in[0]];
+    return padded_joins(p, n->in[0], 0) ||
+        (pad->before > 0 && f->sf.delay >= f->sf.pulse && !padded_by_copies(q) && !q->inputs);
+}
+
 /* Whether copies of the frames at its ends are put around what is padded, and what is padded comes
  * earlier than that. */
 static bool copies_padded(struct pulser *p, const struct node *n, const struct flow *f,
@@ -212,7 +222,7 @@ static bool copies_padded(struct pulser *p, const struct node *n, const struct f
     return pad->before >= 0 && pad->after >= 0 && pad->before + pad->after > 0 &&
         (reflect || pad->mode == PULSE_PAD_EDGE) && !p->outer && f->wire == p->map[n->in[0]] &&
         q->is && q->before > 0 && pad->before + q->before <= PADDED_GIVEN_MAX &&
-        pad->after + q->after <= PADDED_GIVEN_MAX && padded_joins(p, n->in[0], 0) &&
+        pad->after + q->after <= PADDED_GIVEN_MAX && copies_earlier(p, n, f, pad) &&
         padded_heads_whole(p, q) && (!reflect || q->after == 0 || pad->before < q->before) &&
         tail_takes(p, q, pad) >= 0;
 }

@@ -304,7 +304,7 @@ static bool heads_wanted(const struct pulser *p, const struct node *n, const str
     const bool kept = q->inputs || q->mode == PULSE_PAD_EDGE || q->mode == PULSE_PAD_REFLECT;
     return q->is && !p->outer && !s->single && q->before > 0 &&
         q->before <= (kept ? PADDED_KEPT_MAX : PADDED_GIVEN_MAX) &&
-        p->sf[n->in[IN_X]].delay > q->inner.sf.delay - q->before && padded_heads_there(p, q);
+        p->sf[n->in[IN_X]].delay > q->inner.sf.delay - q->before && padded_heads_or_none(p, q);
 }
 
 /* All that is in front of the sequence as given frames; s->least: by what output frames must be

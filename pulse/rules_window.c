@@ -151,7 +151,7 @@ static int64_t front_reads(struct pulser *p, const struct node *n, const struct 
     const struct dim *length = pulser_fact(p, n->out[0])->shape[f->sf.axis];
     if (p->outer || q->before > PADDED_KEPT_MAX || f->sf.pulse % w->stride || node_has_kept(p, n) ||
         (values && q->after && frames * w->stride > q->before) || !padded_heads_whole(p, q) ||
-        lengths_negative(p, dim_add_int(p->dst->dims, length, -frames)))
+        lengths_short(p, length, frames))
         return 0;
     p->may_be_early = true;
     return p->early ? frames : 0;

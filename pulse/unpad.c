@@ -70,9 +70,34 @@ static rill_status frames_join(struct pulser *p, const struct node *n, int axis,
         : pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, ret);
 }
 
+rill_status padded_take(struct pulser *p, const struct node *n, int64_t frames, struct padded *q)
+{
+    struct stream_fact *s = &q->inner.sf;
+    uint32_t first;
+    if (frames == 0)
+        return RILL_OK;
+    TRY(kept_first(p, n, &q->inner, 0, frames, &first));
+    TRY(frames_join(p, n, s->axis, q->head, first, &q->head));
+    q->inputs = larger(q->inputs, kept_inputs(&q->inner, frames - 1));
+    q->direct = 0;
+    q->before += frames;
+    s->delay += frames;
+    s->length = dim_add_int(p->dst->dims, s->length, -frames);
+    offset_cut(s, frames, 1);
+    return RILL_OK;
+}
+
 bool padded_heads_there(const struct pulser *p, const struct padded *q)
 {
     return !lengths_negative(p, q->inner.sf.length);
+}
+
+bool padded_heads_or_none(const struct pulser *p, const struct padded *q)
+{
+    struct dims *ds = p->dst->dims;
+    const int64_t around = q->before + q->after;
+    return !lengths_negative(p, q->inner.sf.length) ||
+        !lengths_short(p, dim_add_int(ds, q->inner.sf.length, around), around);
 }
 
 bool padded_heads_whole(const struct pulser *p, const struct padded *q)
@@ -188,6 +213,26 @@ static rill_status pads_cut(struct pulser *p, const struct node *n, struct padde
     return RILL_OK;
 }
 
+/* The least and the largest of them over the lengths of which some `frames` are left. */
+static bool after_range(const struct pulser *p, const struct dim *frames, const struct dim *after,
+                        int64_t *ret_least, int64_t *ret_most)
+{
+    const struct dim *both[2] = { frames, after };
+    struct lengths l;
+    int64_t v, a, least = INT64_MAX, most = INT64_MIN;
+    if (!lengths_decide(p, both, 2, 0, false, &l) || l.rise[1] != 0)
+        return false;
+    for (int64_t at = 0; at < l.end; at++)
+        if (dims_allow(p->src->dims, p->symbol, at) && dim_eval(frames, p->symbol, at, &v) &&
+            dim_eval(after, p->symbol, at, &a) && v > 0) {
+            least = smaller(least, a);
+            most = larger(most, a);
+        }
+    *ret_least = least;
+    *ret_most = most;
+    return least <= most;
+}
+
 rill_status padded_cut(struct pulser *p, const struct node *n, int64_t first, struct padded *q)
 {
     struct dims *ds = p->dst->dims;
@@ -195,9 +240,14 @@ rill_status padded_cut(struct pulser *p, const struct node *n, int64_t first, st
                      *after = dim_sub(ds, dim_add_int(ds, frames, first - q->before),
                                       q->inner.sf.length);
     int64_t least, most;
-    q->is = first >= 0 && first <= q->before && lengths_range(p, after, &least, &most) &&
+    const bool known = lengths_range(p, after, &least, &most),
+               some = q->mode == PULSE_PAD_VALUES && !(known && least == most) &&
+        after_range(p, frames, after, &least, &most);
+    q->is = first >= 0 && first <= q->before && (known || some) &&
         (least == most || (q->mode == PULSE_PAD_CONSTANT && least >= 0)) &&
         (!padded_by_copies(q) || least >= 0);
+    if (q->is && some)
+        q->inner.sf.length = dim_add_int(ds, frames, first - q->before - larger(most, 0));
     return q->is ? pads_cut(p, n, q, first, most) : RILL_OK;
 }
 

@@ -17,7 +17,7 @@ struct net {
     int64_t layers, front, left, right; /* frames in front; a query sees from -left to right */
     int64_t first, chunk; /* and so many first keys; chunks alone, and the one before */
     int64_t cut, behind;  /* frames that the output lacks; tokens behind */
-    enum { TOKENS, ZEROS, EDGE, REFLECT } pad;
+    enum { TOKENS, ZEROS, EDGE, REFLECT, COPIES } pad; /* COPIES: of the first frame, joined */
     enum {
         SOFTMAX,
         WRITTEN,
@@ -48,7 +48,7 @@ static int64_t newest_in(const struct net *t, int64_t i)
     const int64_t k = i - t->front;
     if (k >= 0)
         return k + t->look;
-    return t->pad == EDGE ? t->look : t->pad == REFLECT ? t->look - k : NOTHING;
+    return t->pad == EDGE || t->pad == COPIES ? t->look : t->pad == REFLECT ? t->look - k : NOTHING;
 }
 
 static int64_t least_delay(const struct net *t, int64_t pulse)
@@ -187,6 +187,11 @@ static uint32_t layer(struct gb *b, const struct net *t, uint32_t y, int64_t at)
 static uint32_t padded(struct gb *b, const struct net *t, uint32_t x)
 {
     static const char *const modes[] = { "", "constant", "edge", "reflect" };
+    const uint32_t first = gb_slice(b, x, 1, 0, 1, 1);
+    for (int64_t i = 0; t->pad == COPIES && i < t->front; i++)
+        x = GB(b, "Concat", "axis=1", first, x);
+    if (t->pad == COPIES)
+        return x;
     if (t->pad)
         return gb_pad(b, x, 3, 1, modes[t->pad], t->front, 0);
     x = GB(b, "Concat", "axis=1", gb_weights(b, 3, 1, (int) t->front, WIDTH), x);
@@ -216,7 +221,8 @@ static const struct pass decided[] = { { "masks-counted", false, graph_with_mask
 static void net_test(const struct net *t, int64_t pulse, bool declutters)
 {
     static const int64_t from[] = { 0, 1, 2, 3, 5, 9, 30, -1 };
-    const int64_t pulses[] = { pulse, -1 }, *lengths = t->pad < EDGE ? from : from + 4;
+    const int64_t pulses[] = { pulse, -1 },
+                  *lengths = t->pad < EDGE || t->pad == COPIES ? from : from + 4;
     char name[160];
     struct oracle o = { .seed = 1 };
     snprintf(name, sizeof name,
@@ -288,6 +294,21 @@ static void test_asking(void)
                                  .heads = k / 3 % 2,
                                  .cut = k % 5 },
                  1 + k % 3, k % 2);
+}
+
+/* Copies of the first frame, of which a sequence without frames has none. */
+static void test_copies(void)
+{
+    for (int64_t k = 0; k < 12; k++)
+        net_test(&(struct net) { .layers = 1 + k % 2,
+                                 .front = 1 + k % 3,
+                                 .left = 1 + k % 3,
+                                 .pad = COPIES,
+                                 .of = k % 4 == 3 ? SIGMOID : SOFTMAX,
+                                 .asking = k % 3,
+                                 .look = k % 5 == 4,
+                                 .cut = k % 4 },
+                 1 + k % 3, false);
 }
 
 static void test_chunks(void)
@@ -388,6 +409,7 @@ int main(void)
     test_layers();
     test_asked();
     test_asking();
+    test_copies();
     test_chunks();
     return oracle_end();
 }

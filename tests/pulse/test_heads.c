@@ -8,7 +8,9 @@
 /* What is in front of [1, S, 2], what runs along it, what that begins with, and what follows. */
 struct chain {
     const char *op;   /* GRU, LSTM, RNN, Sum, Scan, or Both: a Scan of two sequences */
-    const char *mode; /* of a Pad; NULL: given frames are joined */
+    const char *mode; /* of a Pad; or same: the first frame several times; turned: first frames, the
+                         last in front; around: a Pad by edge of a given frame before frame 2;
+                         NULL: given frames */
     int64_t before, after;
     int64_t other;     /* frames in front of the second sequence that are given beside those */
     const char *start; /* NULL: zeros; const, first: frame 0 of what is padded, mean: of its first
@@ -17,6 +19,8 @@ struct chain {
     bool minus;        /* behind: its own frame 0 is taken from each */
     bool look;         /* and a look one frame ahead, before `cut` frames are cut off */
     int64_t cut;
+    int64_t again; /* and so many of what is left */
+    bool any;      /* of any length, else of two frames and more */
 };
 
 static uint32_t look_ahead(struct gb *b, uint32_t x)
@@ -78,8 +82,25 @@ static uint32_t scan_over(struct gb *b, const struct chain *c, uint32_t x, uint3
     return n ? GB(b, "Add", "", n->out[1], n->out[2]) : WIRE_NONE;
 }
 
+/* The first frame several times, or the first ones backwards. */
+static uint32_t first_put(struct gb *b, const struct chain *c, uint32_t x)
+{
+    const bool same = c->mode[0] == 's';
+    const uint32_t own = x;
+    for (int64_t i = 0; i < c->before; i++)
+        x = GB(b, "Concat", "axis=1", gb_slice(b, own, 1, same ? 0 : i, same ? 1 : i + 1, 1), x);
+    return x;
+}
+
 static uint32_t front_put(struct gb *b, const struct chain *c, uint32_t x)
 {
+    if (c->mode && (c->mode[0] == 's' || c->mode[0] == 't'))
+        return first_put(b, c, x);
+    if (c->mode && c->mode[0] == 'a') {
+        x = GB(b, "Concat", "axis=1", gb_weights(b, 3, 1, 1, 2),
+               gb_slice(b, x, 1, 2, INT64_MAX, 1));
+        return gb_pad(b, x, 3, 1, "edge", c->before - 1, c->after);
+    }
     if (c->mode)
         return gb_pad(b, x, 3, 1, c->mode, c->before, c->after);
     return GB(b, "Concat", "axis=1", gb_weights(b, 3, 1, (int) c->before, 2), x);
@@ -112,21 +133,23 @@ static void chain_recipe(struct gb *b, const void *ctx)
         x = GB(b, "Sub", "", x, gb_slice(b, x, 1, 0, 1, 1));
     if (c->look)
         x = look_ahead(b, x);
-    gb_output(b, c->cut ? gb_slice(b, x, 1, c->cut, INT64_MAX, 1) : GB(b, "Relu", "", x));
+    x = c->cut ? gb_slice(b, x, 1, c->cut, INT64_MAX, 1) : GB(b, "Relu", "", x);
+    gb_output(b, c->again ? gb_slice(b, x, 1, c->again, INT64_MAX, 1) : x);
 }
 
 static void test_chains(const char *what, const struct chain *list, size_t n)
 {
-    static const int64_t lengths[] = { 2, 3, 4, 9, 30, -1 };
+    static const int64_t from[] = { 0, 1, 2, 3, 4, 9, 30, -1 };
     for (size_t i = 0; i < n; i++)
         for (int64_t pulse = 1; pulse <= 5; pulse++) {
+            const char *asserted = list[i].any ? NULL : "S >= 2";
             const int64_t pulses[] = { pulse, -1 },
-                          more = oracle_needless(chain_recipe, &list[i], "S >= 2", pulse);
+                          more = oracle_needless(chain_recipe, &list[i], asserted, pulse);
             struct oracle o = { .seed = 1 };
             oracle_check(more == 0, "%s %zu at %lld: %lld late", what, i, (long long) pulse,
                          (long long) more);
-            oracle_check(oracle_open(&o, chain_recipe, &list[i], "S >= 2") == LAW_HOLDS &&
-                             oracle_laws(&o, what, pulses, lengths) > 0,
+            oracle_check(oracle_open(&o, chain_recipe, &list[i], asserted) == LAW_HOLDS &&
+                             oracle_laws(&o, what, pulses, list[i].any ? from : from + 2) > 0,
                          "%s", o.err.text);
             oracle_close(&o);
         }
@@ -183,10 +206,31 @@ static void test_minus(void)
     test_chains("minus", list, sizeof list / sizeof *list);
 }
 
+/* First frames in front, which a sequence without frames lacks; frames behind them that come before
+ * all in front has. */
+static void test_firsts(void)
+{
+    static const struct chain list[] = {
+        { .op = "GRU", .mode = "same", .before = 1, .start = "first", .any = true },
+        { .op = "Sum", .mode = "same", .before = 3, .cut = 1, .again = 1, .any = true },
+        { .op = "Scan", .mode = "same", .before = 2, .look = true, .any = true },
+        { .op = "Sum", .mode = "same", .before = 2, .minus = true, .cut = 1, .any = true },
+        { .op = "Sum", .mode = "turned", .before = 2, .look = true, .ahead = true },
+        { .op = "Sum", .mode = "turned", .before = 2, .cut = 3 },
+        { .op = "LSTM", .mode = "turned", .before = 2, .look = true, .start = "mean" },
+        { .op = "Scan", .mode = "turned", .before = 2, .look = true, .minus = true },
+        { .op = "GRU", .mode = "reflect", .before = 2, .look = true },
+        { .op = "Sum", .mode = "around", .before = 2 },
+        { .op = "GRU", .mode = "around", .before = 3, .cut = 1 },
+    };
+    test_chains("first", list, sizeof list / sizeof *list);
+}
+
 int main(void)
 {
     test_scans();
     test_starts();
     test_minus();
+    test_firsts();
     return oracle_end();
 }
