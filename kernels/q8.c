@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernels/q8.h"
 #include "kernels/kern.h"
+#include "kernels/q8_fours.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PRODUCTS_MOST 128 /* of 255 with so much nothing leaves 16 bits */
-#define WEIGHTS_EVERY 32  /* for one outlier there is room */
 #define LINE 64
+#define GROUP (KERN_LANES * KERN_Q8_TERMS)
 
-/* Panels, sums, zeros, a line that says whether there are zeros and what meets in 16 bits; where
- * the outliers of each span of each panel begin, and they. */
+/* Panels, sums, zeros, a line that says whether there are zeros and whether sums are of 16 bits;
+ * the order of groups then, and those that lie there twice: there is room for a quarter. */
 struct layout {
-    size_t panels, w, sums, spans, last, from, outliers, bytes;
+    size_t panels, w, sums, spans, last, span, order, more_order, more, room, bytes;
 };
 
 static size_t groups_of(size_t k)
@@ -37,10 +37,12 @@ static struct layout layout_of(size_t n, size_t k, bool outliers)
     l.sums = l.panels * out;
     l.spans = k / KERN_Q8_SPAN + (k % KERN_Q8_SPAN > 0);
     l.last = l.w + 2 * l.sums;
-    l.from = l.last + LINE;
-    l.outliers = l.from + lines((l.panels * l.spans + 1) * sizeof(uint32_t));
-    l.bytes = outliers ? l.outliers + lines(l.w / WEIGHTS_EVERY * sizeof(struct kern_q8_outlier))
-                       : l.from;
+    l.room = l.w / GROUP / 8;
+    l.span = l.last + LINE;
+    l.order = l.span + l.panels * l.spans * sizeof(struct kern_q8_span);
+    l.more_order = l.order + l.w / GROUP;
+    l.more = lines(l.more_order + 2 * l.room);
+    l.bytes = outliers ? l.more + 2 * l.room * GROUP : l.span;
     return l;
 }
 
@@ -56,20 +58,29 @@ struct kern_q8 kern_q8_open(const void *packed, size_t n, size_t k)
     struct kern_q8 q = { .w = packed, .by = 1, .n = n, .k = k };
     q.sums = (const int32_t *) (const void *) (at + l.w);
     q.zeros = at[l.last] ? q.sums + l.panels * KERN_LANES : NULL;
-    q.in_16 = (unsigned) at[l.last + 1];
-    q.from = q.in_16 ? (const uint32_t *) (const void *) (at + l.from) : NULL;
-    q.outliers = q.in_16 ? (const struct kern_q8_outlier *) (const void *) (at + l.outliers) : NULL;
+    q.in_16 = at[l.last + 1] != 0;
+    if (q.in_16) {
+        q.spans = (const struct kern_q8_span *) (const void *) (at + l.span);
+        q.order = (const uint8_t *) at + l.order;
+        q.more_order = (const uint8_t *) at + l.more_order;
+        q.more = (const int8_t *) at + l.more;
+    }
     return q;
 }
 
-/* Those of one span, of so many terms, each with an output of its panel. */
-static bool span_is_whole(const struct kern_q8_outlier *at, const struct kern_q8_outlier *end,
-                          size_t terms)
+/* Groups that are in a span of so many. */
+static bool order_is_whole(const uint8_t *order, size_t n, size_t groups)
 {
-    for (; at < end; at++)
-        if (at->at / KERN_Q8_SPAN >= KERN_LANES || at->at % KERN_Q8_SPAN >= terms)
+    for (size_t i = 0; i < n; i++)
+        if (order[i] >= groups)
             return false;
     return true;
+}
+
+static size_t span_groups(size_t k, size_t span)
+{
+    const size_t left = groups_of(k) - span * FOURS_GROUPS;
+    return left < FOURS_GROUPS ? left : FOURS_GROUPS;
 }
 
 bool kern_q8_check(const void *packed, size_t n, size_t k, bool outliers)
@@ -79,143 +90,105 @@ bool kern_q8_check(const void *packed, size_t n, size_t k, bool outliers)
     if (!outliers || !in_16)
         return !in_16;
     const struct kern_q8 q = kern_q8_open(packed, n, k);
-    if ((in_16 != 2 && in_16 != 4) || q.from[0])
-        return false;
     for (size_t i = 0; i < l.panels * l.spans; i++) {
-        const size_t left = k - i % l.spans * KERN_Q8_SPAN;
-        if (q.from[i + 1] < q.from[i] || q.from[i + 1] > l.w / WEIGHTS_EVERY ||
-            !span_is_whole(q.outliers + q.from[i], q.outliers + q.from[i + 1],
-                           left < KERN_Q8_SPAN ? left : KERN_Q8_SPAN))
+        const struct kern_q8_span *one = q.spans + i;
+        const size_t span = i % l.spans, groups = span_groups(k, span),
+                     at = i / l.spans * groups_of(k) + span * FOURS_GROUPS;
+        if (one->from > l.room || one->mores > l.room - one->from || one->fours > groups / 2 ||
+            !order_is_whole(q.order + at, groups, groups) ||
+            !order_is_whole(q.more_order + 2 * (size_t) one->from, 2 * (size_t) one->mores, groups))
             return false;
     }
+    return in_16 == 1;
+}
+
+/* ---- sums of 16 bits ---- */
+
+/* An ordered form under way: `packed` is as large as one. */
+struct ordering {
+    const struct layout *l;
+    const int8_t *w;
+    char *packed;
+    size_t k, more;
+    double cost, before;
+};
+
+/* What a group costs, in sixths of a cycle, as measured (docs/kernels.md): for each row, and once.
+ */
+#define COST_FOUR 11.3
+#define COST_SINGLE 13.6
+#define COST_ORDERED 3.0
+#define COST_PLAIN 14.6
+#define COST_GROUP 1.0
+
+static void parts_write(const struct fours *f, const int8_t *w, size_t first, size_t n,
+                        uint8_t *order, int8_t *to)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct fours_part *part = f->parts + f->order[first + i];
+        order[i] = part->group;
+        fours_weights(to + i * GROUP, w, part);
+    }
+}
+
+static void span_cost(struct ordering *s, const struct fours *f, size_t rows)
+{
+    const double in_fours = (double) (2 * f->fours), single = (double) f->n - in_fours;
+    s->cost += (double) rows * (in_fours * COST_FOUR + single * COST_SINGLE) +
+        (double) f->n * COST_ORDERED;
+    s->before += (double) f->groups * ((double) rows * COST_PLAIN + COST_GROUP);
+}
+
+/* One span of one panel; whether there was room. */
+static bool span_order(struct ordering *s, struct fours *f, size_t panel, size_t span)
+{
+    const struct layout *l = s->l;
+    const size_t groups = span_groups(s->k, span),
+                 at = panel * groups_of(s->k) + span * FOURS_GROUPS;
+    const int8_t *w = s->w + at * GROUP;
+    fours_find(f, w, groups);
+    const size_t more = (f->n - groups) / 2, fours = f->fours - more;
+    if (f->n % 2 != groups % 2 || more > f->fours || s->more + more > l->room)
+        return false;
+    struct kern_q8_span *spans = (struct kern_q8_span *) (void *) (s->packed + l->span);
+    uint8_t *order = (uint8_t *) s->packed + l->order + at,
+            *more_order = (uint8_t *) s->packed + l->more_order + 2 * s->more;
+    int8_t *to = (int8_t *) s->packed + at * GROUP,
+           *to_more = (int8_t *) s->packed + l->more + s->more * 2 * GROUP;
+    parts_write(f, w, 0, 2 * fours, order, to);
+    parts_write(f, w, 2 * fours, 2 * more, more_order, to_more);
+    parts_write(f, w, 2 * f->fours, f->n - 2 * f->fours, order + 2 * fours, to + 2 * fours * GROUP);
+    spans[panel * l->spans + span] =
+        (struct kern_q8_span) { (uint32_t) s->more, (uint16_t) fours, (uint16_t) more };
+    s->more += more;
     return true;
 }
 
-/* ---- outliers ---- */
-
-/* Takes from n weights whose products meet what these may exceed 16 bits by, from the largest
- * first; ret[i]: from v[i]. Returns of how many. */
-static unsigned meeting_split(int *v, unsigned n, int *ret)
+/* Whether it is less work so. */
+static bool panels_order(struct ordering *s, struct fours *f, size_t rows)
 {
-    unsigned count = 0;
-    for (int sign = -1; sign <= 1; sign += 2)
-        for (;; count++) {
-            int sum = -PRODUCTS_MOST;
-            unsigned most = 0;
-            for (unsigned i = 0; i < n; i++) {
-                sum += v[i] * sign > 0 ? v[i] * sign : 0;
-                most = v[i] * sign > v[most] * sign ? i : most;
-            }
-            if (sum <= 0)
-                break;
-            const int by = sum < v[most] * sign ? sum : v[most] * sign;
-            v[most] -= by * sign;
-            ret[most] = by * sign;
-        }
-    return count;
+    for (size_t p = 0; p < s->l->panels; p++)
+        for (size_t span = 0; span < s->l->spans; span++)
+            if (span_order(s, f, p, span))
+                span_cost(s, f, rows);
+            else
+                return false;
+    return s->cost < s->before;
 }
 
-/* Where the products of a lane that meet have their weights: `half` of group g, and of the next. */
-static unsigned meeting_at(size_t groups, size_t g, size_t half, size_t lane, unsigned in_16,
-                           size_t at[4])
+/* Without memory for it weights stay as they are. */
+static void order_take(char *packed, const struct layout *l, const struct kern_q8_w *w)
 {
-    unsigned n = 0;
-    for (size_t i = g; i < groups && n < in_16; i++) {
-        at[n++] = (i * KERN_LANES + lane) * KERN_Q8_TERMS + half * 2;
-        at[n] = at[n - 1] + 1;
-        n++;
+    struct ordering s = {
+        .l = l, .w = (const int8_t *) packed, .packed = calloc(1, l->bytes), .k = w->k
+    };
+    struct fours *f = malloc(sizeof *f);
+    if (s.packed && f && s.l->room < UINT32_MAX && panels_order(&s, f, w->rows)) {
+        memcpy(packed, s.packed, l->w);
+        memcpy(packed + l->span, s.packed + l->span, l->bytes - l->span);
+        packed[l->last + 1] = 1;
     }
-    return n;
-}
-
-static unsigned lane_split(int8_t *w, const size_t *at, unsigned n, struct kern_q8_outlier *ret)
-{
-    int v[4], by[4] = { 0 }, sizes = 0;
-    for (unsigned i = 0; i < n; i++) {
-        v[i] = w[at[i]];
-        sizes += abs(v[i]);
-    }
-    const unsigned count = sizes > PRODUCTS_MOST ? meeting_split(v, n, by) : 0;
-    for (unsigned i = 0; i < n && count && ret; i++) {
-        const size_t lane = at[i] / KERN_Q8_TERMS % KERN_LANES,
-                     term = at[i] / (KERN_LANES * KERN_Q8_TERMS) * KERN_Q8_TERMS +
-            at[i] % KERN_Q8_TERMS;
-        w[at[i]] = (int8_t) v[i];
-        if (by[i])
-            *ret++ = (struct kern_q8_outlier) { (int16_t) by[i],
-                                                (uint16_t) (lane * KERN_Q8_SPAN + term) };
-    }
-    return count;
-}
-
-/* The outliers of a span of a panel, term by term, so that one seldom waits for the sum of the one
- * before. ret: NULL: they are counted. */
-static size_t span_split(int8_t *w, size_t groups, unsigned in_16, struct kern_q8_outlier *ret)
-{
-    size_t count = 0, at[4];
-    for (size_t g = 0; g < groups; g += in_16 / 2)
-        for (size_t half = 0; half < 2; half++)
-            for (size_t lane = 0; lane < KERN_LANES; lane++) {
-                const unsigned n = meeting_at(groups, g, half, lane, in_16, at);
-                count += lane_split(w, at, n, ret ? ret + count : NULL);
-            }
-    return count;
-}
-
-/* Counting ends where there are more than there is room for. */
-static size_t weights_split(char *packed, const struct layout *l, size_t k, unsigned in_16,
-                            bool count_only)
-{
-    const size_t groups = groups_of(k), span = KERN_Q8_SPAN / KERN_Q8_TERMS,
-                 group = KERN_LANES * KERN_Q8_TERMS;
-    uint32_t *from = (uint32_t *) (void *) (packed + l->from);
-    struct kern_q8_outlier *to =
-        count_only ? NULL : (struct kern_q8_outlier *) (void *) (packed + l->outliers);
-    size_t count = 0;
-    for (size_t p = 0; p < l->panels && count <= l->w / WEIGHTS_EVERY; p++)
-        for (size_t g = 0; g < groups; g += span) {
-            if (!count_only)
-                *from++ = (uint32_t) count;
-            count +=
-                span_split((int8_t *) packed + (p * groups + g) * group,
-                           groups - g < span ? groups - g : span, in_16, to ? to + count : NULL);
-        }
-    if (!count_only)
-        *from = (uint32_t) count;
-    return count;
-}
-
-/* What a product of so many rows costs, in sixths of a cycle, as measured (docs/speed.md): of 32
- * products, of an outlier and of a panel that has a list, which are for each of few rows or for
- * eight. */
-static double cost_of(const struct layout *l, size_t outliers, size_t rows, unsigned in_16)
-{
-    const bool few = rows < KERN_Q8_EIGHT;
-    const double of_32 = in_16 == 4 ? 5.8
-        : in_16 == 2                ? 6.8
-                                    : 8.1,
-                 of_outlier = few ? 18 : 20,
-                 of_panel = !in_16 ? 0
-        : few                      ? 60
-                                   : 200,
-                 times = few ? (double) rows : (double) ((rows + 7) / 8);
-    return (double) rows * (double) (l->w / 32) * of_32 +
-        times * ((double) outliers * of_outlier + (double) l->panels * of_panel);
-}
-
-static void outliers_take(char *packed, const struct layout *l, const struct kern_q8_w *w)
-{
-    double least = cost_of(l, 0, w->rows, 0);
-    unsigned best = 0;
-    for (unsigned in_16 = 2; in_16 <= 4; in_16 += 2) {
-        const size_t count = weights_split(packed, l, w->k, in_16, true);
-        const double cost = cost_of(l, count, w->rows, in_16);
-        if (count <= l->w / WEIGHTS_EVERY && count <= UINT32_MAX && cost < least)
-            least = cost, best = in_16;
-    }
-    if (best)
-        weights_split(packed, l, w->k, best, false);
-    packed[l->last + 1] = (char) best;
+    free(s.packed), free(f);
 }
 
 /* ---- packing ---- */
@@ -238,7 +211,7 @@ void kern_q8_pack(void *ret, const struct kern_q8_w *w)
     const struct layout l = layout_of(w->n, w->k, w->rows > 0);
     int8_t *to = ret;
     int32_t *sums = (int32_t *) (void *) (to + l.w), *zeros = sums + l.panels * KERN_LANES;
-    memset(ret, 0, l.from);
+    memset(ret, 0, l.span);
     for (size_t o = 0; o < w->n; o++) {
         size_t panel = o / KERN_LANES;
         sums[o] = output_pack(to + l.w / l.panels * panel + o % KERN_LANES * KERN_Q8_TERMS, w, o);
@@ -246,7 +219,7 @@ void kern_q8_pack(void *ret, const struct kern_q8_w *w)
         to[l.last] |= zeros[o] != 0;
     }
     if (w->rows && w->n && w->k)
-        outliers_take(ret, &l, w);
+        order_take(ret, &l, w);
 }
 
 struct kern_quant kern_quant_of_range(float low, float high)

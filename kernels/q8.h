@@ -16,14 +16,14 @@
  * The second sum is kept beside the packed weights, so that zeros of rows cost one multiplication
  * per output. The third is one of a row, and taken only where v_zero is not 0 everywhere.
  *
- * Sums of 16 bits with outliers. Where the fastest instruction adds products of u8 and s8 in 16
- * bits and saturates (vpmaddubsw), weights may be split: v = v' + r. Of the two or four products
- * that meet in 16 bits, the positive v' sum up to at most 128, and so do the negative ones, so that
- * no sum leaves -255 * 128 .. 255 * 128, whatever the rows are. r, the outliers, are what that
- * takes away: few where weights have the shape of a bell, as those of trained nets do, and kept as
- * a list, whose products are added in 32 bits. (FBGEMM's 16-bit accumulation splits so, by size;
- * here it is by the sums, and exact.) The packing counts them, and splits where that is less work
- * than without. */
+ * Sums of 16 bits. Where the fastest instruction adds products of u8 and s8 in pairs, in 16 bits,
+ * and saturates (vpmaddubsw), pairs of two groups of four terms may meet before they are widened,
+ * if of the four weights the positive ones sum up to at most 128, and so do the negative ones: no
+ * sum leaves -255 * 128 .. 255 * 128, whatever the rows are. So the packing looks for groups of a
+ * panel that may meet. Where a pair is too large by itself, an outlier, its group lies there twice,
+ * with half of each weight. Where weights have the shape of a bell, as those of trained nets do,
+ * few groups do, and few are left without another; the packing counts them, and orders groups so
+ * where that is less work than without. */
 #ifndef KERN_Q8_H
 #define KERN_Q8_H
 #include <stdbool.h>
@@ -32,28 +32,24 @@
 
 #define KERN_Q8_TERMS 4 /* terms that lie side by side in a panel */
 
-#define KERN_Q8_EIGHT                                                                              \
-    3 /* from so many rows on products with outliers are taken eight rows at a time */
-#define KERN_Q8_SPAN 1024 /* terms among which an outlier says where it is */
-
-/* What a weight has beyond what is packed: of output at / 1024 of a panel and term at % 1024 of a
- * span.
- */
-struct kern_q8_outlier {
-    int16_t by;
-    uint16_t at;
-};
+#define KERN_Q8_SPAN 1024 /* terms whose groups may meet */
 
 /* Weights as kern_q8_pack lays them out: panels of 16 outputs, in each four terms after four, 16
- * outputs with four terms each (64 bytes, aligned); zero where there is no output or term. Products
- * of terms 2i and 2i + 1 may meet in 16 bits, or these and those of terms 2i + 4 and 2i + 5 (of 8i
- * .. 8i + 3). */
+ * outputs with four terms each (64 bytes, aligned); zero where there is no output or term.
+ *
+ * in_16: in another order, span by span of 1024 terms: first pairs of groups that may meet, then
+ * single ones, and at `more` pairs for which there is no place. order[i]: which group of the span
+ * the i-th of 64 bytes is; more_order: of those at `more`. Span s of panel p is
+ * spans[p * (spans that there are) + s]. */
+struct kern_q8_span {
+    uint32_t from;         /* its first pair at `more` */
+    uint16_t fours, mores; /* pairs, and those at `more` */
+};
 struct kern_q8 {
-    const int8_t *w;
-    unsigned in_16; /* products that may meet in 16 bits: 0: none, and no outliers; 2; 4 */
-    /* Those of span s of panel p are from[p * spans + s] .. from[p * spans + s + 1] - 1 */
-    const uint32_t *from;
-    const struct kern_q8_outlier *outliers;
+    const int8_t *w, *more;
+    bool in_16;
+    const struct kern_q8_span *spans;
+    const uint8_t *order, *more_order;
     const int32_t *sums;  /* per output, whole panels */
     const int32_t *zeros; /* the same; NULL: all 0 */
     /* Set by who calls the product: */

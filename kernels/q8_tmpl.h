@@ -17,7 +17,7 @@
 #ifndef Q8_PARTS    /* registers of a panel's weights, where a row's terms take one */
 #define Q8_PARTS 1
 #endif
-#ifndef Q8_OUTLIERS /* whether there are sums of 16 bits, for weights with outliers */
+#ifndef Q8_OUTLIERS /* whether there are sums of 16 bits */
 #define Q8_OUTLIERS 0
 #endif
 #define Q8_APART (Q8_SPAN + 64) /* from row to row: other places of the first cache */
@@ -39,8 +39,7 @@ struct FN(q8) {
     bool first, last;
     bool zero_is_one; /* of the rows of the block */
     int32_t z[Q8_BLOCK], sum[Q8_BLOCK], extra[Q8_BLOCK];
-    const int32_t *outliers; /* what those of the panels at hand add; NULL: there are none */
-    size_t outliers_o;
+    size_t span; /* of the terms taken, where sums are of 16 bits */
 };
 
 #if Q8_TAKE == 1 || Q8_OUTLIERS
@@ -336,7 +335,7 @@ Q8_TILE void FN(q8_tile)(const struct FN(q8) *g, size_t row, size_t o, const int
 #define Q8_FITS(rows) ((rows) <= Q8_ROWS ? Q8_FIT(rows) : 0)
 TILES_DEFINE(q8, Q8_FITS)
 #if Q8_OUTLIERS
-#include "kernels/outliers_tmpl.h"
+#include "kernels/fours_tmpl.h"
 #endif
 
 static int32_t FN(q8_row_sum)(const uint8_t *x, size_t k, bool is_signed, int32_t zero)
@@ -378,7 +377,7 @@ static void FN(q8_block)(struct FN(q8) *g, const struct kern_q8_x *how, const in
         g->last = at + n == k;
 #if Q8_OUTLIERS
         if (outliers)
-            FN(outliers_run)(g, at / KERN_Q8_SPAN, m, n, panels);
+            FN(fours_run)(g, at / KERN_Q8_SPAN, m, panels);
         else
 #endif
             tiles_run(&FN(q8_tiles), g, m, Q8_TOGETHER(m), panels);

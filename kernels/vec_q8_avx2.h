@@ -102,88 +102,32 @@ static int32_t q8_take(uint8_t *restrict to, const uint8_t *restrict x, size_t n
     return (int32_t) (sums[0] + sums[1] + sums[2] + sums[3]);
 }
 
-/* ---- weights with outliers: rows are u8, pairs or fours of products meet in 16 bits ---- */
+/* ---- sums of 16 bits: rows are u8, pairs of one group or of two meet there ---- */
 
 #define Q8_OUTLIERS 1
 
-Q8_INLINE __m256i u4_load(const uint8_t *taken) { return four_load(taken); }
 Q8_INLINE __m256i sums_widen(__m256i sums, __m256i pairs)
 {
     sums = _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
     __asm__ volatile("" : "+x"(sums)); /* one after the other: there are few registers */
     return sums;
 }
-Q8_INLINE d16 d16_dot_2(d16 s, w64 w, __m256i x)
+Q8_INLINE void d16_dot_single(d16 *s, const int8_t *w, const uint8_t *x, size_t apart, const int rows)
 {
-    s.a = sums_widen(s.a, _mm256_maddubs_epi16(x, w.a));
-    s.b = sums_widen(s.b, _mm256_maddubs_epi16(x, w.b));
-    return s;
+    const w64 whole = w64_load(w);
+    for (int r = 0; r < rows; r++) {
+        const __m256i x0 = four_load(x + r * apart);
+        s[r].a = sums_widen(s[r].a, _mm256_maddubs_epi16(x0, whole.a));
+        s[r].b = sums_widen(s[r].b, _mm256_maddubs_epi16(x0, whole.b));
+    }
 }
 /* Two groups of `rows` rows; half a panel at a time. */
-Q8_INLINE void d16_dot_fours(d16 *s, const int8_t *w, const uint8_t *x, size_t apart, const int rows)
+Q8_INLINE void d16_dot_fours(d16 *s, const int8_t *w, const uint8_t *x, const uint8_t *y, size_t apart, const int rows)
 {
     const w64 first = w64_load(w), second = w64_load(w + 64);
     for (int r = 0; r < rows; r++) {
-        const __m256i x0 = four_load(x + r * apart), x1 = four_load(x + r * apart + 4);
+        const __m256i x0 = four_load(x + r * apart), x1 = four_load(y + r * apart);
         s[r].a = sums_widen(s[r].a, _mm256_add_epi16(_mm256_maddubs_epi16(x0, first.a), _mm256_maddubs_epi16(x1, second.a)));
         s[r].b = sums_widen(s[r].b, _mm256_add_epi16(_mm256_maddubs_epi16(x0, first.b), _mm256_maddubs_epi16(x1, second.b)));
-    }
-}
-
-/* Eight numbers, of one term of eight rows. */
-typedef __m256i n8;
-Q8_INLINE n8 n8_zero(void) { return _mm256_setzero_si256(); }
-/* s + x[0 .. 7] * what an outlier has more */
-Q8_INLINE n8 n8_add_product(n8 s, const uint8_t *x, const void *o)
-{
-    int32_t both; /* where it is meets zeros */
-    memcpy(&both, o, sizeof both);
-    const __m256i numbers = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *) (const void *) x));
-    return _mm256_add_epi32(s, _mm256_madd_epi16(numbers, _mm256_set1_epi32(both)));
-}
-Q8_INLINE void n8_turn(n8 *to, const n8 *from)
-{
-    n8 two[8], four[8];
-    for (int i = 0; i < 8; i += 2) {
-        two[i] = _mm256_unpacklo_epi32(from[i], from[i + 1]);
-        two[i + 1] = _mm256_unpackhi_epi32(from[i], from[i + 1]);
-    }
-    for (int i = 0; i < 8; i += 4)
-        for (int h = 0; h < 2; h++) {
-            four[i + 2 * h] = _mm256_unpacklo_epi64(two[i + h], two[i + 2 + h]);
-            four[i + 2 * h + 1] = _mm256_unpackhi_epi64(two[i + h], two[i + 2 + h]);
-        }
-    for (int i = 0; i < 4; i++) {
-        to[i] = _mm256_permute2x128_si256(four[i], four[i + 4], 0x20);
-        to[i + 4] = _mm256_permute2x128_si256(four[i], four[i + 4], 0x31);
-    }
-}
-/* y[row * step + lane] = x[lane] of row, of m rows and 16 lanes */
-Q8_INLINE void n8_turn_store(int32_t *y, size_t step, const n8 *x, size_t m)
-{
-    for (int half = 0; half < 2; half++) {
-        n8 rows[8];
-        n8_turn(rows, x + half * 8);
-        for (size_t r = 0; r < 8 && r < m; r++)
-            _mm256_storeu_si256((__m256i *) (void *) (y + r * step + half * 8), rows[r]);
-    }
-}
-/* to[term * 8 + row] = x[row][term]; terms up to the next multiple of 8, whatever they are */
-static void x8_turn(uint8_t *restrict to, const uint8_t *const *x, size_t terms)
-{
-    for (size_t i = 0; i < terms; i += 8, to += 64) {
-        __m128i row[8], two[4], four[4];
-        for (int r = 0; r < 8; r++)
-            row[r] = _mm_loadl_epi64((const __m128i *) (const void *) (x[r] + i));
-        for (int r = 0; r < 4; r++)
-            two[r] = _mm_unpacklo_epi8(row[2 * r], row[2 * r + 1]);
-        for (int r = 0; r < 2; r++) {
-            four[r] = _mm_unpacklo_epi16(two[2 * r], two[2 * r + 1]);
-            four[r + 2] = _mm_unpackhi_epi16(two[2 * r], two[2 * r + 1]);
-        }
-        for (int r = 0; r < 2; r++) {
-            _mm_storeu_si128((__m128i *) (void *) (to + r * 32), _mm_unpacklo_epi32(four[2 * r], four[2 * r + 1]));
-            _mm_storeu_si128((__m128i *) (void *) (to + r * 32 + 16), _mm_unpackhi_epi32(four[2 * r], four[2 * r + 1]));
-        }
     }
 }

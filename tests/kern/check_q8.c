@@ -233,7 +233,7 @@ static unsigned outliers_check(struct check *t, struct shape s, unsigned outlier
     return in_16;
 }
 
-/* Lists of no, few, as many as pay, and more outliers. */
+/* No, few, as many as pay, and more outliers. */
 static void outliers_lists_check(struct check *t)
 {
     for (size_t m = 1; m < 20; m++) {
@@ -245,8 +245,65 @@ static void outliers_lists_check(struct check *t)
             last = now;
         }
         const int32_t pays[] = { t->new.q8_outliers, false }, kept[] = { changes > 0, last > 0 };
-        check_ints(t, "kern_q8_pack", pays, kept, 2, "m %zu: short lists, long lists", m);
+        check_ints(t, "kern_q8_pack", pays, kept, 2, "m %zu: few outliers, many", m);
     }
+}
+
+static int32_t fit(int32_t v)
+{
+    return v < -128 ? -128 : v > 127 ? 127 : v;
+}
+
+/* Weights in the shape of a bell of any width, rows of the largest bytes: groups meet, are left
+ * over or lie there twice. Adds up how many. */
+static void order_check(struct check *t, struct shape s, unsigned width, size_t seen[3])
+{
+    struct q8 q = {
+        .s = s, .variant = check_bits(t) % VARIANTS | W_SIGNED, .ldx = s.k, .ldy = s.n
+    };
+    weights_make(t, &q);
+    for (size_t i = 0; i < s.n * s.k; i++) {
+        int32_t sum = 0;
+        for (int j = 0; j < 4; j++)
+            sum += (int32_t) (check_bits(t) >> 16 & 255) - 128;
+        q.w[i] = (uint8_t) fit(sum * (int32_t) width / 148);
+    }
+    q.from.rows = t->new.q8_outliers ? s.m : 0;
+    void *packed = check_bytes(t, kern_q8_bytes(s.n, s.k, q.from.rows > 0), false);
+    kern_q8_pack(packed, &q.from);
+    const struct kern_q8 was = q.packed;
+    q.packed = kern_q8_open(packed, s.n, s.k);
+    q.packed.bias = was.bias, q.packed.floats = was.floats, q.packed.by = was.by;
+    rows_make(t, &q);
+    if (width % 2)
+        memset(q.x, q.how.is_signed ? 127 : 255, s.m * s.k);
+    want_make(&q);
+    t->new.gemm_q8(q.y, q.ldy, q.x, q.ldx, &q.packed, &q.how, s.m);
+    check_ints(t, "gemm_q8", q.want, q.y, s.m * s.n, "m %zu n %zu k %zu, width %u", s.m, s.n, s.k,
+               width);
+    for (size_t i = 0; q.packed.in_16 && i < (s.n + 15) / 16; i++) {
+        const struct kern_q8_span *one =
+            q.packed.spans + i * ((s.k + KERN_Q8_SPAN - 1) / KERN_Q8_SPAN);
+        seen[0] += one->fours, seen[1] += s.k <= KERN_Q8_SPAN ? (s.k + 3) / 4 - 2u * one->fours : 0,
+            seen[2] += one->mores;
+    }
+    check_drop(t);
+}
+
+static void orders_check(struct check *t)
+{
+    size_t seen[3] = { 0 };
+    for (unsigned width = 5; width < 60; width++)
+        for (unsigned i = 0; i < 6; i++)
+            order_check(t,
+                        (struct shape) { 1 + (width + i * 5) % 21, 1 + (width * 7 + i * 31) % 90,
+                                         1 + (width * 37 + i * 97) % 300 },
+                        width, seen);
+    for (unsigned i = 0; i < 9; i++) /* of several spans, and of one to its end */
+        order_check(t, (struct shape) { 1 + i, 40, 1020 + i + i / 4 * 1024 }, 15 + i * 3, seen);
+    const int32_t is = t->new.q8_outliers, want[3] = { is, is, is },
+                  got[3] = { seen[0] > 0, seen[1] > 0, seen[2] > 0 };
+    check_ints(t, "kern_q8_pack", want, got, 3, "pairs of groups, single ones, and more");
 }
 
 /* Another process laid it out: what would read outside is told. */
@@ -264,26 +321,27 @@ static void damaged_check(struct check *t)
     int32_t want[8] = { true, !open.in_16 }, got[8];
     got[0] = kern_q8_check(packed, n, k, q.from.rows > 0);
     got[1] = kern_q8_check(packed, n, k, false);
-    uint32_t *from = (uint32_t *) (void *) (packed + ((const uint8_t *) open.from - packed));
-    struct kern_q8_outlier *at =
-        (struct kern_q8_outlier *) (void *) (packed + ((const uint8_t *) open.outliers - packed));
-    const uint32_t froms[] = { 0x40000000, from ? from[0] - 1 : 0 };
-    for (int i = 0; open.in_16 && i < 2; i++) {
-        const uint32_t was = from[1];
-        from[1] = froms[i];
+    const size_t at_spans = (size_t) ((const uint8_t *) open.spans - packed),
+                 at_order = (size_t) (open.order - packed),
+                 at_more = (size_t) (open.more_order - packed);
+    struct kern_q8_span *last = (struct kern_q8_span *) (void *) (packed + at_spans) + 5;
+    for (int i = 0; open.in_16 && i < 3; i++) { /* the last span of the last panel has 19 groups */
+        const struct kern_q8_span was = *last;
+        *(i == 0 ? &last->mores : &last->fours) = i == 0 ? 0x4000 : i == 1 ? 10 : 9;
+        last->from = i == 1 ? last->from : was.from;
+        want[2 + i] = i == 2;
         got[2 + i] = kern_q8_check(packed, n, k, true);
-        from[1] = was;
+        *last = was;
     }
-    const uint16_t terms[] = { KERN_Q8_SPAN * 16, 76, 15 * KERN_Q8_SPAN + 76, 75 };
-    for (int i = 0; open.in_16 && i < 4; i++) { /* of the last span of the last panel */
-        const uint16_t was = at[from[6] - 1].at;
-        at[from[6] - 1].at = terms[i];
-        want[4 + i] = i == 3;
-        got[4 + i] = kern_q8_check(packed, n, k, true);
-        at[from[6] - 1].at = was;
+    for (int i = 0; open.in_16 && i < 3; i++) {
+        uint8_t *group = packed + (i < 2 ? at_order + 3 * 275 - 1 : at_more + 2 * last->from),
+                was = *group;
+        *group = i == 1 ? 18 : 19;
+        want[5 + i] = i == 1;
+        got[5 + i] = kern_q8_check(packed, n, k, true);
+        *group = was;
     }
     const int32_t pays = t->new.q8_outliers, kept = open.in_16 > 0;
-    want[2] = want[3] = false;
     check_ints(t, "kern_q8_pack", &pays, &kept, 1, "outliers that pay");
     check_ints(t, "kern_q8_check", want, got, open.in_16 ? 8 : 2, "damaged");
     check_drop(t);
@@ -309,6 +367,7 @@ void check_q8(struct check *t)
                     check_bits(t) % VARIANTS);
     largest_check(t);
     outliers_lists_check(t);
+    orders_check(t);
     damaged_check(t);
 }
 
