@@ -76,9 +76,9 @@ size_t kern_cell_seq_work_floats(const struct kern_cell_seq *c)
                  inputs = kern_cell_seq_slots(c) * kern_cell_seq_inputs_room(c);
     if (!kern_cell_is_whole(c))
         return 4 * pad;
-    const size_t sums = c->ahead ? KERN_CELL_AHEAD * kern_cell_seq_columns(c) : 0;
-    return 4 * pad + (2 + 2 * kern_cell_seq_slots(c)) * KERN_LANES + (pad + 2 * inputs) / 2 +
-        2 * sums;
+    const size_t sums = c->ahead * kern_cell_seq_columns(c);
+    return 4 * pad + kern_cell_seq_units_room(c) + (1 + 2 * kern_cell_seq_slots(c)) * KERN_LANES +
+        (pad + 2 * inputs) / 2 + 2 * sums;
 }
 
 /* Of gate g and unit u in the order of the projection. */

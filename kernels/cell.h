@@ -53,10 +53,11 @@ struct kern_cell_seq {
     const float *scale;   /* in that order too: of KERN_CELL_I16; of the states of KERN_CELL_I8 */
     const float *w_scale; /* of the inputs of KERN_CELL_I8 */
     kern_cell_sums_fn *sums; /* of KERN_CELL_I8: cell_sums of the kernels that run it */
-    bool ahead; /* of KERN_CELL_I8: of a single row the inputs of KERN_CELL_AHEAD steps are summed
-                   together, which gives the same bits */
+    size_t ahead; /* of KERN_CELL_I8: of a single row the inputs of so many steps, a power of two,
+                     are summed ahead, which gives the same bits; 0: of none */
 };
-#define KERN_CELL_AHEAD 4
+#define KERN_CELL_TOGETHER 4
+#define KERN_CELL_AHEAD 32 /* the most */
 static inline bool kern_cell_is_whole(const struct kern_cell_seq *c)
 {
     return c->weights == KERN_CELL_I8 || c->weights == KERN_CELL_I8_WIDE;
@@ -106,15 +107,19 @@ static inline float kern_cell_halves_most(size_t terms)
     const size_t most = INT32_MAX / 128 / (terms ? terms : 1);
     return (float) (most < INT16_MAX ? most : INT16_MAX);
 }
-/* The room of the inputs of a step in whole numbers, in groups of 16, and how many steps of them
- * a row keeps. */
+/* The room of the inputs of a step in whole numbers, in groups of 16, how many steps of them a row
+ * keeps, and the room of their units. */
 static inline size_t kern_cell_seq_inputs_room(const struct kern_cell_seq *c)
 {
     return (c->inputs + 15) / 16 * 16;
 }
 static inline size_t kern_cell_seq_slots(const struct kern_cell_seq *c)
 {
-    return c->ahead ? KERN_CELL_AHEAD : 1;
+    return c->ahead ? c->ahead : 1;
+}
+static inline size_t kern_cell_seq_units_room(const struct kern_cell_seq *c)
+{
+    return (1 + 2 * kern_cell_seq_slots(c) + 15) / 16 * 16;
 }
 #define KERN_CELL_I8_TERMS_MAX 4096 /* which leave them 12 bits and a sign */
 size_t kern_cell_seq_columns(const struct kern_cell_seq *c);     /* of the projection */

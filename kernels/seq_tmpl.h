@@ -18,12 +18,21 @@ enum FN(pass) { FN(PASS_RNN), FN(PASS_GRU), FN(PASS_BEFORE_ZR), FN(PASS_BEFORE_N
 #define SEQ_ROWS 4
 struct FN(pending);
 
+/* What a row keeps in whole numbers, behind its states: those of one step, and inputs of as many
+ * steps as there are slots. */
+struct FN(whole) {
+    float *h_unit, *x_unit, *rest_unit;
+    int32_t *h_more, *x_more, *rest_more; /* 16 lanes each, which weights of 16 bits do without */
+    int16_t *h, *x, *rest;
+    int32_t *x_sums, *rest_sums;
+};
+
 /* What the tiles of one step share. */
 struct FN(seq) {
     const float *w;                     /* of this pass */
     const float *bias, *bias_rn, *scale, *w_scale;
     enum kern_cell_weights weights;
-    size_t inputs, hidden, groups, block, panel;    /* panel: floats of all terms of 16 columns */
+    size_t inputs, hidden, groups, block, blocks, panel; /* panel: floats of all terms of 16 columns */
     const float *x[SEQ_ROWS];           /* inputs of this step, where there are */
     /* what the chains start from: projections of this step, or biases */
     const float *from[SEQ_ROWS];
@@ -39,6 +48,8 @@ struct FN(seq) {
     /* what sums of bytes are too large by (kern_cell_seq_panel_floats) */
     const int32_t *x_more[SEQ_ROWS], *h_more[SEQ_ROWS], *rest_more[SEQ_ROWS];
     const int32_t *x_sums, *rest_sums;  /* of a single row, summed ahead; NULL: yet to be summed */
+    float x_most, h_most;               /* the largest whole number of inputs and states */
+    struct FN(whole) only;              /* of a single row */
     size_t place;                       /* of the tile's first group among those of the weights */
     kern_cell_sums_fn *sums;
     struct FN(pending) *pending;
@@ -278,8 +289,8 @@ V16_UNROLLED void FN(byte_tile)(const struct FN(seq) * s, const float *weights, 
         EACH_ROW {
             const int i = (q * gates + g) * rows + r;
             const size_t panel = s->place * (size_t) gates + (size_t) i;
-            const int32_t *of_x = ahead ? s->x_sums + panel * KERN_CELL_AHEAD * 16 : x_sums + i * 16,
-                          *of_rest = ahead ? s->rest_sums + panel * KERN_CELL_AHEAD * 16 : rest_sums + i * 16;
+            const int32_t *of_x = ahead ? s->x_sums + panel * KERN_CELL_TOGETHER * 16 : x_sums + i * 16,
+                          *of_rest = ahead ? s->rest_sums + panel * KERN_CELL_TOGETHER * 16 : rest_sums + i * 16;
             const v16 of_h = v16_mul(v16_of_int(i16_load(h_sums + i * 16)), v16_set1(s->h_unit[r]));
             v16 a = v16_mul(v16_of_int(i16_load(of_x)), v16_set1(s->x_unit[r]));
             if (rests)
@@ -296,57 +307,18 @@ V16_UNROLLED void FN(byte_tile)(const struct FN(seq) * s, const float *weights, 
 }
 
 /* Sixteen lanes into one, halved until one is left, without a branch and without leaving registers. */
-typedef float FN(floats4) __attribute__((vector_size(16)));
 typedef uint32_t FN(wholes4) __attribute__((vector_size(16)));
-#define LANES_HALVED(q, both)                                                                                  \
-    do {                                                                                                             \
-        (q)[0] = both((q)[0], (q)[2]);                                                                               \
-        (q)[1] = both((q)[1], (q)[3]);                                                                               \
-        (q)[0] = both((q)[0], (q)[1]);                                                                               \
-        (q)[0] = both((q)[0], __builtin_shufflevector((q)[0], (q)[0], 2, 3, 2, 3));                                  \
-        (q)[0] = both((q)[0], __builtin_shufflevector((q)[0], (q)[0], 1, 1, 1, 1));                                  \
-    } while (0)
-
-/* a where it is more, else b */
-static inline FN(floats4) FN(floats4_most)(FN(floats4) a, FN(floats4) b)
-{
-#ifdef FLOATS4_MOST
-    return (FN(floats4)) FLOATS4_MOST(a, b);
-#endif
-    const FN(wholes4) more = (FN(wholes4))(a > b);
-    return (FN(floats4))(((FN(wholes4)) a & more) | ((FN(wholes4)) b & ~more));
-}
-static inline FN(floats4) FN(floats4_sum)(FN(floats4) a, FN(floats4) b) { return a + b; }
-static inline FN(wholes4) FN(wholes4_sum)(FN(wholes4) a, FN(wholes4) b) { return a + b; }
-
-static inline float FN(halved_most)(v16 a)
-{
-    float all[16];
-    FN(floats4) q[4];
-    v16_store(all, a);
-    memcpy(q, all, sizeof q);
-    LANES_HALVED(q, FN(floats4_most));
-    return q[0][0];
-}
-static inline float FN(halved_sum)(v16 a)
-{
-    float all[16];
-    FN(floats4) q[4];
-    v16_store(all, a);
-    memcpy(q, all, sizeof q);
-    LANES_HALVED(q, FN(floats4_sum));
-    return q[0][0];
-}
 static inline uint32_t FN(halved_whole)(i16 a)
 {
     int32_t all[16];
     FN(wholes4) q[4];
     i16_store(all, a);
     memcpy(q, all, sizeof q);
-    LANES_HALVED(q, FN(wholes4_sum));
+    q[0] = q[0] + q[2] + (q[1] + q[3]);
+    q[0] += __builtin_shufflevector(q[0], q[0], 2, 3, 2, 3);
+    q[0] += __builtin_shufflevector(q[0], q[0], 1, 1, 1, 1);
     return q[0][0];
 }
-#undef LANES_HALVED
 
 /* Of bytes the weights of columns 0 .. 7 are 128 more than they are: what that adds to the sums of terms
  * whose sum lies in the lanes of a. */
@@ -358,19 +330,46 @@ static inline void FN(more_set)(int32_t ret[16], i16 a)
         ret[i] = more;
 }
 
+typedef int32_t FN(signed8) __attribute__((vector_size(32)));
+#ifndef SIGNED8_MOST /* the larger ones */
+#define SIGNED8_MOST(a, b) (((a) & ((a) > (b))) | ((b) & ~((a) > (b))))
+#endif
+
+/* Up to eight floats without their signs: their bits are in the order of the numbers, and behind all those of
+ * what is not finite. */
+static inline __attribute__((always_inline)) void FN(sizes_load)(FN(signed8) * ret, const float *x, size_t n)
+{
+    *ret = (FN(signed8)) { 0 };
+    if (n < 8)
+        memcpy(ret, x, n * sizeof *x);
+    else
+        memcpy(ret, x, sizeof *ret);
+    *ret &= INT32_MAX;
+}
+
+static inline __attribute__((always_inline)) int32_t FN(largest_size)(const float *x, size_t n)
+{
+    FN(signed8) all = { 0 }, size;
+    for (size_t i = 0; i < n; i += 8) {
+        FN(sizes_load)(&size, x + i, n - i);
+        all = SIGNED8_MOST(all, size);
+    }
+    size = __builtin_shufflevector(all, all, 4, 5, 6, 7, 4, 5, 6, 7);
+    all = SIGNED8_MOST(all, size);
+    size = __builtin_shufflevector(all, all, 2, 3, 2, 3, 2, 3, 2, 3);
+    all = SIGNED8_MOST(all, size);
+    return all[0] > all[1] ? all[0] : all[1];
+}
+
 /* n floats in whole numbers up to `most`, 16 at a time, and, unless NULL, what they make the sums of bytes larger
  * by; what one of them is: NaN where a float is not finite. */
 static float FN(halves_of)(int16_t *ret, int32_t *ret_more, const float *x, size_t n, float most)
 {
     i16 sum = i16_set1(0);
-    v16 zero = v16_set1(0), a = zero, b = zero;
-    for (size_t i = 0; i < n; i += 16) {
-        const v16 v = n - i < 16 ? v16_load_n(x + i, n - i) : v16_load(x + i);
-        a = v16_max(a, v16_max(v, v16_sub(zero, v)));
-        b = v16_fma(v, zero, b);
-    }
-    const float top = FN(halved_most)(a), bad = FN(halved_sum)(b);
-    const bool finite = bad >= 0;
+    float top;
+    const int32_t bits = FN(largest_size)(x, n);
+    const bool finite = bits < 0x7f800000;
+    memcpy(&top, &bits, sizeof top);
     const v16 by = v16_set1(finite && top > 1e-30f ? most / top : 0);
     for (size_t i = 0; i < n; i += 16) {
         const v16 v = n - i < 16 ? v16_load_n(x + i, n - i) : v16_load(x + i);
@@ -380,25 +379,28 @@ static float FN(halves_of)(int16_t *ret, int32_t *ret_more, const float *x, size
     }
     if (ret_more)
         FN(more_set)(ret_more, sum);
-    return finite ? top / most : bad;
+    return finite ? top / most : top * 0;
 }
 
-/* Whether more than an eighth of those of x that are not 0 are below a 64th of the largest, most
- * units. Each is counted as 7, and as -1 where it is not below: halves of large numbers that are cut
- * at 1 are 0 or 1. */
+/* Whether more than an eighth of those of x that are not 0 are no more than a 64th of the largest, most
+ * units. */
 static bool FN(is_uneven)(const float *x, size_t n, float unit, float most)
 {
-    const v16 zero = v16_set1(0), one = v16_set1(1), huge = v16_set1(3e38f), to_64th = v16_set1(64 / (unit * most));
-    v16 all = zero;
+    const float above = unit * most / 64;
+    FN(signed8) of_all = { 0 }, of_large = { 0 };
+    int32_t limit, there = 0, large = 0;
     if (!(unit > 1e-30f))
         return false;
-    for (size_t i = 0; i < n; i += 16) {
-        const v16 v = n - i < 16 ? v16_load_n(x + i, n - i) : v16_load(x + i), size = v16_max(v, v16_sub(zero, v));
-        const v16 there = v16_min(v16_mul(size, huge), one);
-        const v16 large = v16_min(v16_mul(v16_max(v16_sub(v16_mul(size, to_64th), one), zero), huge), one);
-        all = v16_fma(large, v16_set1(-8), v16_fma(there, v16_set1(7), all));
+    memcpy(&limit, &above, sizeof limit);
+    for (size_t i = 0; i < n; i += 8) {
+        FN(signed8) size;
+        FN(sizes_load)(&size, x + i, n - i);
+        of_all -= size > 0;
+        of_large -= size > limit;
     }
-    return FN(halved_sum)(all) > 0;
+    for (int l = 0; l < 8; l++)
+        there += of_all[l], large += of_large[l];
+    return (there - large) * 8 > there;
 }
 
 /* What the whole numbers leave of x, in units of its own. */
@@ -485,26 +487,17 @@ static void FN(seq_block)(struct FN(seq) * s, size_t b, enum FN(pass) pass, size
     }
 }
 
-/* What a row keeps in whole numbers, behind its states: those of one step, and inputs of as many
- * steps as there are slots. */
-struct FN(whole) {
-    float *h_unit, *x_unit, *rest_unit;
-    int32_t *h_more, *x_more, *rest_more; /* 16 lanes each, which weights of 16 bits do without */
-    int16_t *h, *x, *rest;
-    int32_t *x_sums, *rest_sums;
-};
-
 static inline __attribute__((always_inline)) struct FN(whole) FN(whole_of_row)(const struct kern_cell_seq *c, const struct kern_cell_row *row)
 {
     const size_t pad = c->groups * 16, inputs = kern_cell_seq_slots(c) * kern_cell_seq_inputs_room(c);
     float *units = row->work + 4 * pad;
     const size_t slots = kern_cell_seq_slots(c);
-    int32_t *more = (int32_t *) (void *) (units + 16);
+    int32_t *more = (int32_t *) (void *) (units + kern_cell_seq_units_room(c));
     int16_t *h = (int16_t *) (void *) (more + 16 + 32 * slots);
     int32_t *sums = (int32_t *) (void *) (h + pad + 2 * inputs);
-    return (struct FN(whole)) { units, units + 1, units + 1 + KERN_CELL_AHEAD, more, more + 16,
+    return (struct FN(whole)) { units, units + 1, units + 1 + slots, more, more + 16,
                                 more + 16 + 16 * slots, h, h + pad, h + pad + inputs, sums,
-                                sums + KERN_CELL_AHEAD * c->groups * (size_t) CELL_GATES(c->kind) * 16 };
+                                sums + c->ahead * c->groups * (size_t) CELL_GATES(c->kind) * 16 };
 }
 
 /* Of weights of 16 bits NULL. */
@@ -513,11 +506,15 @@ static inline int32_t *FN(more_of)(const struct kern_cell_seq *c, int32_t *more)
     return c->weights == KERN_CELL_I8 ? more : NULL;
 }
 
-/* Where the sums of a pass begin. */
-static inline size_t FN(ahead_at)(const struct kern_cell_seq *c, enum FN(pass) pass)
+/* Where the sums of a pass are of a slot: those of KERN_CELL_TOGETHER slots lie together. */
+static inline size_t FN(ahead_at)(const struct kern_cell_seq *c, enum FN(pass) pass, size_t slot)
 {
-    return pass == FN(PASS_BEFORE_N) ? PASS_GATES(FN(PASS_BEFORE_ZR)) * c->groups * KERN_CELL_AHEAD * 16 : 0;
+    const size_t gates = (size_t) PASS_GATES(pass), begin = pass == FN(PASS_BEFORE_N) ? PASS_GATES(FN(PASS_BEFORE_ZR)) * c->ahead : 0;
+    return ((begin + slot / KERN_CELL_TOGETHER * KERN_CELL_TOGETHER * gates) * c->groups + slot % KERN_CELL_TOGETHER) * 16;
 }
+
+/* Which of the inputs that are summed ahead those of step t are: as many as a power of two. */
+static inline size_t FN(slot_of)(const struct kern_cell_seq *c, size_t t) { return t & (c->ahead - 1); }
 
 /* What the rows from `first` on find in step t; returns how many they are. */
 static size_t FN(seq_rows)(struct FN(seq) * s, const struct kern_cell_seq *c,
@@ -540,9 +537,9 @@ static size_t FN(seq_rows)(struct FN(seq) * s, const struct kern_cell_seq *c,
         s->h[r] = pass == FN(PASS_BEFORE_N) ? s->rh[r] : s->old[r];
         if (!kern_cell_is_whole(c))
             continue;
-        const struct FN(whole) whole = FN(whole_of_row)(c, row);
+        const struct FN(whole) whole = n_rows == 1 ? s->only : FN(whole_of_row)(c, row);
         const bool ahead = c->ahead && n_rows == 1;
-        const size_t slot = ahead ? t % KERN_CELL_AHEAD : 0;
+        const size_t slot = ahead ? FN(slot_of)(c, t) : 0;
         s->h_unit[r] = *whole.h_unit;
         s->x_unit[r] = whole.x_unit[slot];
         s->rest_unit[r] = whole.rest_unit[slot];
@@ -552,7 +549,7 @@ static size_t FN(seq_rows)(struct FN(seq) * s, const struct kern_cell_seq *c,
         s->h16[r] = whole.h;
         s->x16[r] = whole.x + slot * kern_cell_seq_inputs_room(c);
         s->rest16[r] = whole.rest + slot * kern_cell_seq_inputs_room(c);
-        const size_t sums = FN(ahead_at)(c, pass) + slot * 16;
+        const size_t sums = FN(ahead_at)(c, pass, slot);
         s->x_sums = ahead ? whole.x_sums + sums : NULL;
         s->rest_sums = whole.rest_sums + sums;
     }
@@ -561,9 +558,9 @@ static size_t FN(seq_rows)(struct FN(seq) * s, const struct kern_cell_seq *c,
 
 /* The inputs of step t of a row in whole numbers; whether they leave rests. */
 static bool FN(inputs_whole)(const struct kern_cell_seq *c, const struct kern_cell_row *row,
-                             const struct FN(whole) * w, size_t t, size_t slot)
+                             const struct FN(whole) * w, size_t t, size_t slot, float most)
 {
-    const float *x = row->x + (ptrdiff_t) t * row->x_step, most = kern_cell_halves_most(c->inputs);
+    const float *x = row->x + (ptrdiff_t) t * row->x_step;
     const size_t at = slot * kern_cell_seq_inputs_room(c);
     w->x_unit[slot] = FN(halves_of)(w->x + at, FN(more_of)(c, w->x_more + slot * 16), x, c->inputs, most);
     w->rest_unit[slot] = 0;
@@ -595,19 +592,18 @@ static void FN(slot_clear)(const struct kern_cell_seq *c, const struct FN(whole)
 
 /* What the chains of step t go over in whole numbers, beside the states of each row; x only once, and
  * not where it was summed ahead. */
-static void FN(seq_halves)(const struct kern_cell_seq *c, const struct kern_cell_row *rows,
+static void FN(seq_halves)(const struct kern_cell_seq *c, const struct FN(seq) * s, const struct kern_cell_row *rows,
                            size_t n_rows, size_t t, enum FN(pass) pass, bool ahead)
 {
     const size_t pad = c->groups * 16;
-    const float most = kern_cell_halves_most(c->hidden);
     const bool inputs = !ahead && pass != FN(PASS_BEFORE_N);
     bool rests = false;
     for (size_t r = 0; r < n_rows; r++) {
-        const struct FN(whole) whole = FN(whole_of_row)(c, rows + r);
+        const struct FN(whole) whole = n_rows == 1 ? s->only : FN(whole_of_row)(c, rows + r);
         const float *own = rows[r].work, *h = pass == FN(PASS_BEFORE_N) ? own + 3 * pad : own + (t & 1) * pad;
-        *whole.h_unit = FN(halves_of)(whole.h, FN(more_of)(c, whole.h_more), h, c->hidden, most);
+        *whole.h_unit = FN(halves_of)(whole.h, FN(more_of)(c, whole.h_more), h, c->hidden, s->h_most);
         if (inputs)
-            rests |= FN(inputs_whole)(c, rows + r, &whole, t, 0);
+            rests |= FN(inputs_whole)(c, rows + r, &whole, t, 0, s->x_most);
     }
     for (size_t r = 0; rests && r < n_rows; r++) {
         const struct FN(whole) whole = FN(whole_of_row)(c, rows + r);
@@ -620,32 +616,41 @@ static size_t FN(ahead_panels)(size_t left)
 {
     static const unsigned char fits[] = { 6, 4, 3, 2, 1 };
     const unsigned char *fit = fits;
-    if (CELL_ACC < 2 * KERN_CELL_AHEAD)
+    if (CELL_ACC < 2 * KERN_CELL_TOGETHER)
         return 1;
-    while (*fit > left || *fit * KERN_CELL_AHEAD > CELL_ACC)
+    while (*fit > left || *fit * KERN_CELL_TOGETHER > CELL_ACC)
         fit++;
     return *fit;
 }
 
-/* Sums of KERN_CELL_AHEAD steps of inputs, x, by all weights of a pass: panel after panel, in each
- * step after step. */
-static void FN(pass_ahead)(const struct kern_cell_seq *c, const struct FN(seq) * s, int32_t *ret,
-                           const int16_t *x, const int32_t *more, enum FN(pass) pass)
+/* What n steps of inputs, x, add up to by some panels of the weights of a pass; ret is of the first. */
+static void FN(panels_ahead)(const struct kern_cell_seq *c, const struct FN(seq) * s, int32_t *ret,
+                             const struct kern_cell_sums *sums, const int16_t *x, const int32_t *more,
+                             size_t n, enum FN(pass) pass)
 {
-    const size_t gates = (size_t) PASS_GATES(pass), room = kern_cell_seq_inputs_room(c),
-                 each = s->weights == KERN_CELL_I8 ? 8 : 16;
-    const int16_t *from[KERN_CELL_AHEAD];
-    const int32_t *of_row[KERN_CELL_AHEAD];
-    for (size_t r = 0; r < KERN_CELL_AHEAD; r++)
-        from[r] = x + r * room, of_row[r] = more + r * 16;
+    const size_t room = kern_cell_seq_inputs_room(c), next = (size_t) PASS_GATES(pass) * c->groups * KERN_CELL_TOGETHER * 16;
+    for (size_t i = 0; i < n; i += KERN_CELL_TOGETHER, ret += next) {
+        const int16_t *from[KERN_CELL_TOGETHER];
+        const int32_t *of_row[KERN_CELL_TOGETHER];
+        for (size_t r = 0; r < KERN_CELL_TOGETHER; r++)
+            from[r] = x + (i + r) * room, of_row[r] = more + (i + r) * 16;
+        FN(sums_run)(s, ret, sums, from, of_row);
+    }
+}
+
+/* Sums of n steps of inputs, x, by all weights of a pass: panel after panel, in each step after step. */
+static void FN(pass_ahead)(const struct kern_cell_seq *c, const struct FN(seq) * s, int32_t *ret,
+                           const int16_t *x, const int32_t *more, size_t steps, enum FN(pass) pass)
+{
+    const size_t gates = (size_t) PASS_GATES(pass), each = s->weights == KERN_CELL_I8 ? 8 : 16;
     for (size_t first = 0, n; first < s->groups; first += n) {
         n = s->groups - first < s->block ? s->groups - first : s->block;
-        struct kern_cell_sums sums = { .down = n * gates, .pairs = (s->inputs + 1) / 2, .rows = KERN_CELL_AHEAD,
+        struct kern_cell_sums sums = { .down = n * gates, .pairs = (s->inputs + 1) / 2, .rows = KERN_CELL_TOGETHER,
                                        .wide = s->weights == KERN_CELL_I8_WIDE };
         for (size_t p = 0; p < sums.down; p += sums.panels) {
             sums.w = s->w + first * gates * s->panel + p * each;
             sums.panels = (unsigned) FN(ahead_panels)(sums.down - p);
-            FN(sums_run)(s, ret + (first * gates + p) * KERN_CELL_AHEAD * 16, &sums, from, of_row);
+            FN(panels_ahead)(c, s, ret + (first * gates + p) * KERN_CELL_TOGETHER * 16, &sums, x, more, steps, pass);
         }
     }
 }
@@ -655,27 +660,24 @@ static void FN(pass_ahead)(const struct kern_cell_seq *c, const struct FN(seq) *
 static void FN(seq_ahead)(const struct kern_cell_seq *c, const struct kern_cell_row *row,
                           const struct FN(seq) * s, size_t t, size_t n, enum FN(pass) pass)
 {
-    const struct FN(whole) whole = FN(whole_of_row)(c, row);
+    const struct FN(whole) whole = s->only;
     bool rests = false;
     for (size_t i = 0; i < n; i++)
-        rests |= pass == FN(PASS_BEFORE_N) ? whole.rest_unit[i] > 0 : FN(inputs_whole)(c, row, &whole, t + i, i);
-    for (size_t i = 0; i < KERN_CELL_AHEAD; i++)
+        rests |= pass == FN(PASS_BEFORE_N) ? whole.rest_unit[i] > 0 : FN(inputs_whole)(c, row, &whole, t + i, i, s->x_most);
+    for (size_t i = 0; i < (n + KERN_CELL_TOGETHER - 1) / KERN_CELL_TOGETHER * KERN_CELL_TOGETHER; i++)
         if (i >= n)
             FN(slot_clear)(c, &whole, i);
         else if (rests)
             FN(rests_clear)(c, &whole, i);
-    FN(pass_ahead)(c, s, whole.x_sums + FN(ahead_at)(c, pass), whole.x, whole.x_more, pass);
+    FN(pass_ahead)(c, s, whole.x_sums + FN(ahead_at)(c, pass, 0), whole.x, whole.x_more, n, pass);
     if (rests)
-        FN(pass_ahead)(c, s, whole.rest_sums + FN(ahead_at)(c, pass), whole.rest, whole.rest_more, pass);
+        FN(pass_ahead)(c, s, whole.rest_sums + FN(ahead_at)(c, pass, 0), whole.rest, whole.rest_more, n, pass);
 }
 
-/* Step t. s is what it shares, which the gates that are left unfinished go on using. */
-static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_row *rows,
-                         size_t n_rows, size_t t, size_t steps, enum FN(pass) pass, struct FN(seq) * s,
-                         struct FN(pending) * pending)
+/* What all steps of a pass share. */
+static void FN(seq_begin)(struct FN(seq) * s, const struct kern_cell_seq *c, const struct kern_cell_row *rows,
+                          size_t n_rows, enum FN(pass) pass, struct FN(pending) * pending)
 {
-    size_t gates = (size_t) PASS_GATES(pass);
-    const bool ahead = c->ahead && n_rows == 1;
     s->panel = kern_cell_seq_panel_floats(c, c->inputs) + kern_cell_seq_panel_floats(c, c->hidden);
     s->w = pass == FN(PASS_BEFORE_N) ? c->r + 2 * c->groups * s->panel : c->r;
     s->weights = c->weights;
@@ -687,13 +689,28 @@ static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_r
     s->inputs = c->inputs;
     s->hidden = c->hidden;
     s->groups = c->groups;
-    s->block = kern_cell_block(gates);
+    s->block = kern_cell_block((size_t) PASS_GATES(pass));
+    s->blocks = (c->groups + s->block - 1) / s->block;
     s->pending = pending;
-    size_t blocks = (c->groups + s->block - 1) / s->block, n = n_rows;
-    if (ahead && t % KERN_CELL_AHEAD == 0)
-        FN(seq_ahead)(c, rows, s, t, steps - t < KERN_CELL_AHEAD ? steps - t : KERN_CELL_AHEAD, pass);
+    if (!kern_cell_is_whole(c))
+        return;
+    s->x_most = kern_cell_halves_most(c->inputs);
+    s->h_most = kern_cell_halves_most(c->hidden);
+    if (n_rows == 1)
+        s->only = FN(whole_of_row)(c, rows);
+}
+
+/* Step t. The gates that are left unfinished go on using s. */
+static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_row *rows,
+                         size_t n_rows, size_t t, size_t steps, enum FN(pass) pass, struct FN(seq) * s)
+{
+    const bool ahead = c->ahead && n_rows == 1;
+    const size_t blocks = s->blocks;
+    size_t n = n_rows;
+    if (ahead && FN(slot_of)(c, t) == 0)
+        FN(seq_ahead)(c, rows, s, t, steps - t < c->ahead ? steps - t : c->ahead, pass);
     if (kern_cell_is_whole(c))
-        FN(seq_halves)(c, rows, n_rows, t, pass, ahead);
+        FN(seq_halves)(c, s, rows, n_rows, t, pass, ahead);
     if (n_rows == 1)
         FN(seq_rows)(s, c, rows, 0, 1, t, pass);
     for (size_t b = 0; b < blocks; b++)
@@ -701,7 +718,7 @@ static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_r
             if (n_rows > 1)
                 n = FN(seq_rows)(s, c, rows, first, n_rows, t, pass);
             if (n == 1 && n_rows > 1)
-                FN(pending_end)(pending);
+                FN(pending_end)(s->pending);
             /* the last block group by group: of the next step's first term only the last group's
              * gates are left */
             bool last =
@@ -742,9 +759,14 @@ static void FN(cell_seq_f32)(const struct kern_cell_seq *c, const struct kern_ce
             own[u] = own[pad + u] = own[2 * pad + u] = own[3 * pad + u] = 0;
     }
     for (size_t t = 0; t < steps; t++) {
-        FN(seq_pass)(c, rows, n_rows, t, steps, pass[c->kind][0], &s[t & 1], &pending);
-        if (c->kind == KERN_CELL_GRU_RESET_BEFORE)
-            FN(seq_pass)(c, rows, n_rows, t, steps, pass[c->kind][1], &s[t & 1], &pending);
+        const bool before = c->kind == KERN_CELL_GRU_RESET_BEFORE;
+        if (t < 2 || before)
+            FN(seq_begin)(&s[t & 1], c, rows, n_rows, pass[c->kind][0], &pending);
+        FN(seq_pass)(c, rows, n_rows, t, steps, pass[c->kind][0], &s[t & 1]);
+        if (!before)
+            continue;
+        FN(seq_begin)(&s[t & 1], c, rows, n_rows, pass[c->kind][1], &pending);
+        FN(seq_pass)(c, rows, n_rows, t, steps, pass[c->kind][1], &s[t & 1]);
     }
     FN(pending_end)(&pending);
     for (size_t i = 0; i < n_rows; i++) {

@@ -412,7 +412,7 @@ V16_INLINE void v8_square_turn(float *y, ptrdiff_t ldy, const float *x, ptrdiff_
 
 /* Sums of recurrent cells that are under way in registers. */
 #define CELL_ACC 6
-#define FLOATS4_MOST(a, b) _mm_max_ps((__m128) (a), (__m128) (b))
+#define SIGNED8_MOST(a, b) (__typeof__(a)) _mm256_max_epi32((__m256i) (a), (__m256i) (b))
 
 /* A tile of a convolution: outputs, and vectors of places. */
 #define CONV_OUTS 4

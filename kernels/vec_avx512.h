@@ -242,7 +242,7 @@ V16_INLINE void v8_store_n(float *p, v8 a, size_t n)
 
 /* Sums of recurrent cells that are under way in registers. */
 #define CELL_ACC 24
-#define FLOATS4_MOST(a, b) _mm_max_ps((__m128) (a), (__m128) (b))
+#define SIGNED8_MOST(a, b) (__typeof__(a)) _mm256_max_epi32((__m256i) (a), (__m256i) (b))
 #define CELL_PIPELINED 1     /* gates of a tile are finished while the next one waits for weights */
 #define V16_NOW(a) __asm__ volatile("" : "+v"(a)) /* a is computed where this stands, not later */
 

@@ -262,6 +262,18 @@ static rill_status seq_weights(struct prep *c, struct rnn *g, const struct seq_s
 #define TOGETHER_ROWS 4
 
 /* Whatever the number of steps and sequences is. */
+#define AHEAD_FLOATS                                                                               \
+    16384 /* what the sums of the steps take at most, that they stay in near caches */
+
+static size_t steps_ahead(int64_t steps, size_t columns)
+{
+    size_t ahead = KERN_CELL_TOGETHER;
+    while (ahead < KERN_CELL_AHEAD && (int64_t) ahead < steps &&
+           2 * ahead * columns <= AHEAD_FLOATS)
+        ahead *= 2;
+    return steps < 2 ? 0 : ahead;
+}
+
 static enum kern_cell_weights seq_weights_kind(const struct rnn_attr *a, const struct rnn *g)
 {
     bool narrow = a->weights == RNN_WEIGHTS_I16 && g->packed &&
@@ -307,9 +319,11 @@ static rill_status seq_prepare(struct prep *c, struct rnn *g)
         .groups = ((size_t) g->hidden + KERN_LANES - 1) / KERN_LANES,
         .inputs = g->bytes || (g->steps == 1 && g->batch <= TOGETHER_ROWS) ? (size_t) g->inputs : 0,
         .weights = seq_weights_kind(c->attr, g),
-        .sums = c->kern->cell_sums,
-        .ahead = g->bytes && g->steps > 1 && g->batch == 1
+        .sums = c->kern->cell_sums
     };
+    if (g->bytes && g->batch == 1)
+        g->seq[0].ahead = g->seq[1].ahead =
+            steps_ahead(g->steps, kern_cell_seq_columns(&g->seq[0]));
     size_t columns = g->seq[0].inputs ? 0 : kern_cell_seq_columns(&g->seq[0]), projected, floats;
     if (__builtin_mul_overflow((size_t) (g->steps * g->batch), columns, &projected) ||
         projected > SIZE_MAX / 16)

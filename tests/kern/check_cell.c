@@ -294,7 +294,8 @@ static void seq_scales(struct check *t, const struct cell *q, struct kern_cell_s
     } else if (q->bytes_w) {
         c->weights = check_bits(t) % 2 ? KERN_CELL_I8 : KERN_CELL_I8_WIDE;
         c->sums = t->new.cell_sums;
-        c->ahead = check_bits(t) % 2; /* of several rows without effect */
+        c->ahead = (size_t) (KERN_CELL_TOGETHER << check_bits(t) % 4 &
+                             31); /* of several rows without effect */
         kern_cell_seq_columns_pack_f32(c, scale, q->scale_r);
         kern_cell_seq_columns_pack_f32(c, scale + n, q->scale_w);
     }
