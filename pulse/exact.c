@@ -101,6 +101,12 @@ static struct range range_of(const struct positions *ps, const struct dim *e, do
     return y;
 }
 
+double position_most(const struct positions *ps, const struct dim *e, double places)
+{
+    const struct range r = range_of(ps, e, places);
+    return fmax(fabs(r.least), fabs(r.most));
+}
+
 /* ---- what a type holds ---- */
 
 /* What all terms are multiples of, as far as a power of two goes. */

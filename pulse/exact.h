@@ -16,4 +16,6 @@ bool position_exact(const struct positions *ps, enum dtype type, const struct po
 /* In the first `places` frames. */
 bool position_lasts(const struct positions *ps, enum dtype type, const struct position *x,
                     double places, unsigned *cases);
+/* How large e is at most in those. */
+double position_most(const struct positions *ps, const struct dim *e, double places);
 #endif

@@ -236,3 +236,15 @@ struct position position_fractions(const struct positions *ps, enum op_id op,
     default: return (struct position) { 0 };
     }
 }
+
+const struct dim *position_nearest(const struct positions *ps, const struct position *x)
+{
+    struct dims *ds = ps->dims;
+    const int64_t parts = parts_of(x);
+    if (parts == 1 || !is_power_of_two(parts))
+        return parts == 1 ? x->e : NULL;
+    const struct dim *twice = dim_div_int(ds, x->e, 2 * parts),
+                     *up = dim_div_int(ds, dim_add_int(ds, x->e, parts / 2), parts);
+    const struct dim *rest = dim_sub(ds, x->e, dim_mul_int(ds, twice, 2 * parts));
+    return dim_sub(ds, up, dim_eq(ds, rest, dim_int(ds, parts / 2)));
+}

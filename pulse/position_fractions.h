@@ -27,4 +27,7 @@ struct position position_bound(const struct positions *ps, enum op_id op,
  * quotients by a constant; all others: .e is NULL. */
 struct position position_fractions(const struct positions *ps, enum op_id op,
                                    const struct position *a, const struct position *b);
+
+/* The whole number next to x, of two the even one; NULL: that x is rounded may decide. */
+const struct dim *position_nearest(const struct positions *ps, const struct position *x);
 #endif

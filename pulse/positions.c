@@ -5,6 +5,7 @@
 #include "pulse/position_fractions.h"
 #include "pulse/position_least.h"
 #include "pulse/position_moves.h"
+#include "pulse/position_scaled.h"
 #include "pulse/position_sums.h"
 #include "pulse/position_windows.h"
 #include "pulse/within.h"
@@ -210,6 +211,17 @@ static struct position range(const struct walk *w, const struct node *n)
     return y;
 }
 
+/* Of whole numbers of which one is chosen everywhere. */
+static struct position chosen(const struct walk *w, const struct node *n, int rank)
+{
+    const struct position *c = node_is(n, OP_WHERE) ? &w->ps->of[n->in[0]] : NULL;
+    if (!c || !c->e || c->pair || !dim_is_const(c->e) ||
+        !dtype_is_int(w->g->wires[n->out[0]].fact.type))
+        return (struct position) { 0 };
+    const uint32_t wire = n->in[dim_value(c->e) ? 1 : 2];
+    return w->ps->of[wire].e ? broadcast(w, wire, rank) : (struct position) { 0 };
+}
+
 static struct position where(const struct walk *w, const struct node *n, int rank)
 {
     struct position c = broadcast(w, n->in[0], rank), a = broadcast(w, n->in[1], rank),
@@ -322,9 +334,20 @@ static struct position floored(const struct walk *w, const struct node *n)
     if (y.e && has_parts(&y))
         y.e = node_is(n, OP_FLOOR) ? dim_div_int(w->ps->dims, y.e, y.parts)
             : node_is(n, OP_CEIL)  ? dim_div_ceil_int(w->ps->dims, y.e, y.parts)
-                                   : NULL;
+                                   : position_nearest(w->ps, &y);
     y.parts = 1;
     return y;
+}
+
+/* Right, by a number of bits. */
+static struct position shifted(const struct walk *w, const struct node *n)
+{
+    const struct position *x = &w->ps->of[n->in[0]], *by = &w->ps->of[n->in[1]];
+    const int64_t bits = dim_is_const(by->e) ? dim_value(by->e) : -1;
+    return binary_attr_of(n)->direction && bits >= 0 && bits < 32 &&
+            w->g->wires[n->in[1]].fact.rank <= w->g->wires[n->in[0]].fact.rank
+        ? (struct position) { .e = dim_div_int(w->ps->dims, x->e, (int64_t) 1 << bits) }
+        : (struct position) { 0 };
 }
 
 static const struct node *producer(const struct walk *w, uint32_t wire, enum op_id op)
@@ -422,13 +445,43 @@ static struct position rounded(const struct walk *w, const struct node *n)
     return y.pair ? y : (struct position) { 0 };
 }
 
-/* Sums of one integer: places, counted. */
+/* max(x, 0) */
+static struct position rectified(const struct walk *w, const struct position *x)
+{
+    struct position y = *x;
+    if (y.pair && (isnan(y.one) || isnan(y.zero)))
+        return (struct position) { 0 };
+    y.one = fmax(y.one, 0);
+    y.zero = fmax(y.zero, 0);
+    y.e = y.pair ? y.e : dim_max(w->ps->dims, y.e, dim_int(w->ps->dims, 0));
+    return y;
+}
+
+/* Whether it is infinite, or no number. */
+static struct position not_finite(const struct walk *w, const struct node *n)
+{
+    struct dims *ds = w->ps->dims;
+    const struct position x = w->ps->of[n->in[0]];
+    if (!x.pair)
+        return (struct position) { .e = dim_int(ds, 0) };
+    const struct unary_attr *a = n->attr; /* of IsInf */
+    const bool infinite = node_is(n, OP_ISINF), one = infinite ? isinf(x.one) : isnan(x.one),
+               zero = infinite ? isinf(x.zero) : isnan(x.zero);
+    if (infinite && !(a->detect_negative && a->detect_positive))
+        return (struct position) { 0 };
+    return (struct position) { .e = one == zero ? dim_int(ds, one)
+                                   : one        ? x.e
+                                                : truth_not(ds, x.e) };
+}
+
+/* Sums of one number: places, counted. */
 static struct position counted(const struct walk *w, const struct node *n, int rank)
 {
-    const struct position *x = &w->ps->of[n->in[0]], *at = &w->ps->of[n->in[1]];
+    const struct position one = as_whole(w, w->ps->of[n->in[0]]), *x = &one,
+                          *at = &w->ps->of[n->in[1]];
     struct position y = { 0 };
-    if (x->pair || !dim_is_const(x->e) || !at->e || at->pair || !dim_is_const(at->e) ||
-        cumsum_attr_of(n)->reverse)
+    if (!x->e || has_parts(x) || !dim_is_const(x->e) || !at->e || at->pair ||
+        !dim_is_const(at->e) || cumsum_attr_of(n)->reverse)
         return y;
     int axis = axis_normalise(dim_value(at->e), rank);
     const struct dim *terms =
@@ -488,12 +541,26 @@ static struct position square_compared(const struct walk *w, const struct node *
     return (struct position) { 0 };
 }
 
+/* Of a square, which is the number itself but for its sign, however the square was rounded. */
+static struct position root(const struct walk *w, const struct node *n, int rank)
+{
+    const uint32_t wire = node_is(n, OP_SQRT) ? squared_at(w, n->in[0]) : WIRE_NONE;
+    if (wire == WIRE_NONE || !w->ps->of[wire].e || dtype_is_half(w->g->wires[wire].fact.type) ||
+        !dtype_is_float(w->g->wires[wire].fact.type))
+        return (struct position) { 0 };
+    const struct position x = broadcast(w, wire, rank);
+    return absolute(w, &x);
+}
+
 static struct position node_position(const struct walk *w, const struct node *n)
 {
     int rank = w->g->wires[n->out[0]].fact.rank;
     if (node_is(n, OP_CONSTANT_OF_SHAPE))
         return filled(w, n);
     struct position y = square_compared(w, n, rank);
+    y = y.e ? y : scaled_compared(w, n, rank);
+    y = y.e ? y : root(w, n, rank);
+    y = y.e ? y : chosen(w, n, rank);
     y = y.e ? y : position_sum_compared(w->ps, w->g, n);
     y = y.e ? y : table_picked(w->ps, w->g, n);
     if (y.e)
@@ -532,6 +599,10 @@ static struct position node_position(const struct walk *w, const struct node *n)
     case OP_CEIL:
     case OP_ROUND: return floored(w, n);
     case OP_CLIP: return clipped(w, n);
+    case OP_BIT_SHIFT: return shifted(w, n);
+    case OP_RELU: return rectified(w, &w->ps->of[n->in[0]]);
+    case OP_ISINF:
+    case OP_ISNAN: return not_finite(w, n);
     case OP_LOG: return logarithm(&w->ps->of[n->in[0]]);
     case OP_POW: return squared(w, n);
     case OP_PAD: return position_padded(w->ps, w->g, n, as_whole(w, w->ps->of[n->in[0]]));
@@ -574,14 +645,24 @@ static struct position without_length(const struct walk *w, struct position x, c
     return x;
 }
 
+static void node_find(const struct walk *w, const struct node *n)
+{
+    const uint32_t out = n->out[0];
+    const struct fact *f = &w->g->wires[out].fact;
+    w->ps->of[out] = held(w, n, without_length(w, node_position(w, n), f));
+    if (!w->ps->of[out].e)
+        w->ps->scaled[out] = position_scaled(w, n, f->rank);
+}
+
 rill_status positions_find(struct positions *ret, const struct graph *g, const struct dim *symbol,
                            struct arena *a, rill_error *reterr)
 {
     struct walk w = { .ps = ret, .g = g, .symbol = symbol };
     *ret = (struct positions) { .dims = dims_new(),
                                 .graph = g->dims,
-                                .of = arena_array(a, struct position, g->n_wires + 1) };
-    if (!ret->dims || !ret->of)
+                                .of = arena_array(a, struct position, g->n_wires + 1),
+                                .scaled = arena_array(a, struct position, g->n_wires + 1) };
+    if (!ret->dims || !ret->of || !ret->scaled)
         return err_set(reterr, RILL_NOMEM, "out of memory while pulsing");
     dims_set_owner(ret->dims, a);
     for (int i = 0; i < RANK_MAX; i++) {
@@ -606,8 +687,7 @@ rill_status positions_find(struct positions *ret, const struct graph *g, const s
         const struct node *n = &g->nodes[i];
         if (n->n_out == 1 && n->out[0] != WIRE_NONE && n->n_body == 0 &&
             dims_status(ret->dims, NULL) == RILL_OK)
-            ret->of[n->out[0]] =
-                held(&w, n, without_length(&w, node_position(&w, n), &g->wires[n->out[0]].fact));
+            node_find(&w, n);
     }
     return RILL_OK;
 }

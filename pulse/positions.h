@@ -25,6 +25,8 @@ struct positions {
     const struct dim *time;     /* the symbol of the stream, in this scope */
     const struct dim *more;     /* frames beyond the lengths that are tried one by one */
     struct position *of;        /* one per wire of the graph */
+    struct position *scaled;    /* of wires that have none there: e times `one`, rounded, which is
+                                   off by up to `zero` of those (position_scaled.h) */
     const struct node *inexact; /* the first that makes such numbers in a type that does not hold
                                    them; NULL: none does */
 };

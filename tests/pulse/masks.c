@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/pulse/masks.h"
+#include "tests/pulse/masks_floats.h"
 
 #include <float.h>
 #include <math.h>
-
-struct at {
-    uint32_t x, length, i, j; /* [T, 1] and [1, T] */
-    int width;
-};
 
 static uint32_t range(struct gb *b, uint32_t from, uint32_t to, int64_t step)
 {
@@ -18,19 +13,6 @@ static void columns(struct gb *b, uint32_t at, struct at *ret)
 {
     ret->i = GB(b, "Unsqueeze", "", at, gb_ints(b, 1));
     ret->j = GB(b, "Unsqueeze", "", at, gb_ints(b, 0));
-}
-
-/* 0 <= i - j <= left. */
-static uint32_t band(struct gb *b, uint32_t i, uint32_t j, uint32_t zero, uint32_t left)
-{
-    uint32_t d = GB(b, "Sub", "", i, j);
-    return GB(b, "And", "", GB(b, "GreaterOrEqual", "", d, zero),
-              GB(b, "LessOrEqual", "", d, left));
-}
-
-static uint32_t int_band(struct gb *b, uint32_t i, uint32_t j, int64_t left)
-{
-    return band(b, i, j, gb_int(b, 0), gb_int(b, left));
 }
 
 static uint32_t floored(struct gb *b, uint32_t i)
@@ -210,53 +192,11 @@ static uint32_t repeated(struct gb *b, const struct at *a, uint32_t length)
 
 enum { SIDE = 60 };
 
-static uint32_t as_f32(struct gb *b, uint32_t x)
-{
-    return GB(b, "Cast", "to=1", x);
-}
-
-static uint32_t times(struct gb *b, uint32_t x, float by)
-{
-    return GB(b, "Mul", "", x, gb_scalar(b, by));
-}
-
-/* As torch.outer is exported. */
-static uint32_t outer(struct gb *b, const struct at *a)
-{
-    const uint32_t flat = gb_ints(b, -1), i = GB(b, "Reshape", "", as_f32(b, a->i), flat),
-                   one = GB(b, "Add", "", times(b, i, 0), gb_scalar(b, 1));
-    const uint32_t rows = GB(b, "Einsum", "equation='i,j->ij", i, one),
-                   columns = GB(b, "Einsum", "equation='i,j->ij", one, i);
-    return band(b, rows, columns, gb_scalar(b, 0), gb_scalar(b, 3));
-}
-
-/* Compared with what lies between two positions. */
-static uint32_t between(struct gb *b, const struct written *t, const struct at *a)
-{
-    const uint32_t i = as_f32(b, a->i), j = as_f32(b, a->j), two = gb_scalar(b, 2);
-    if (t->mask == HALF_BOUND)
-        return band(b, i, j, gb_scalar(b, -0.5f), gb_scalar(b, 3.3f));
-    if (t->mask == HALVES)
-        return band(b, GB(b, "Div", "", i, two), GB(b, "Div", "", j, two), gb_scalar(b, 0),
-                    gb_scalar(b, 1.6f));
-    if (t->mask == PRODUCTS)
-        return band(b, GB(b, "Div", "", times(b, i, 1.5f), gb_scalar(b, -.75f)), times(b, j, -2),
-                    gb_scalar(b, -6), gb_scalar(b, 0));
-    if (t->mask == TENTHS)
-        return GB(b, "And", "", int_band(b, a->i, a->j, 5),
-                  band(b, times(b, i, .1f), times(b, j, .1f), gb_scalar(b, 0), gb_scalar(b, .3f)));
-    if (t->mask == OUTER)
-        return outer(b, a);
-    const uint32_t both = GB(b, "Add", "", as_f32(b, int_band(b, a->i, a->j, 6)),
-                             as_f32(b, int_band(b, a->i, a->j, 3)));
-    return GB(b, "Greater", "", both, gb_scalar(b, 1.5f));
-}
-
 static uint32_t of_distance(struct gb *b, const struct written *t, const struct at *a)
 {
     const uint32_t d = GB(b, "Sub", "", a->i, a->j), three = gb_int(b, 3);
     if (t->mask >= HALF_BOUND && t->mask <= TWICE)
-        return between(b, t, a);
+        return mask_between(b, t, a);
     if (t->mask == SQUARES)
         return GB(b, "LessOrEqual", "", GB(b, "Pow", "", d, gb_int(b, 2)), gb_int(b, 9));
     if (t->mask == SQUARES_F32) {

@@ -60,6 +60,14 @@ struct written {
         HALVES,           /* i / 2 - j / 2 is from 0 to 1.6, in f32 */
         PRODUCTS,         /* i * 1.5 / -0.75 - j * -2 is from -6 to 0, in f32 */
         TENTHS,           /* a band, and i * 0.1 - j * 0.1 is up to 0.3, in f32 */
+        SECONDS,          /* i * 0.01 - j * 0.01 is from -0.015 to 0.045, in f32 */
+        THIRDS,           /* i / 3 - j / 3 is from -0.5 to 1.2, in f32 */
+        ROUNDS,           /* i / 4 and j / 4, rounded, are the same or one apart, in f32 */
+        ROOTS,            /* the root of (i - j)^2 is up to 3, in f32 */
+        RECTIFIED,        /* neither is 4 frames or more before the other, by Relu, in f32 */
+        INFINITE,         /* what -inf above and below two diagonals leaves */
+        SHIFTED,          /* i and j shifted by 2 bits are the same, where i is not below 0 */
+        ONES_SUMMED,      /* sums of ones in f32 are up to 3 apart */
         OUTER,            /* outer products of frames and ones are up to 3 apart, in f32 */
         TWICE,            /* two bands summed as f32 are more than 1.5 */
         DIAGONAL,         /* 3 to 6 frames before, and the frame itself by EyeLike */
