@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/key_window.h"
+#include "engine/base/dim_claims.h"
 #include "engine/ops/clock.h"
 #include "pulse/ints.h"
+#include "pulse/lengths.h"
 
 /* In a branch frames go by its own runs. */
 static bool is_given(const struct pulser *p, const struct padded *q)
@@ -33,6 +35,23 @@ int64_t keys_late(const struct pulser *p, uint32_t w, int64_t *ret_queries)
     return k.given.inner.sf.delay - k.given.before;
 }
 
+/* Whether there are no queries where there are no keys. */
+static bool none_together(const struct pulser *p, const struct dim *keys, const struct dim *queries)
+{
+    const struct dim *both[2] = { keys, queries };
+    struct lengths l;
+    int64_t k, q;
+    if (keys == queries)
+        return true;
+    if (!lengths_decide(p, both, 2, 0, false, &l))
+        return false;
+    for (int64_t at = 0; at < l.end; at++)
+        if (dims_allow(p->src->dims, p->symbol, at) && dim_eval(keys, p->symbol, at, &k) &&
+            k == 0 && (!dim_eval(queries, p->symbol, at, &q) || q != 0))
+            return false;
+    return true;
+}
+
 /* In a branch keys are those of its own runs. */
 rill_status keys_counted(struct pulser *p, const struct node *n, const struct stream_fact *queries,
                          const struct rates *r, const struct dim *length, const struct band *b,
@@ -45,8 +64,7 @@ rill_status keys_counted(struct pulser *p, const struct node *n, const struct st
     flow_scale(&f.sf, r->queries, r->keys);
     f.sf.length = length;
     f.sf.delay = p->outer ? 0 : smaller(-ahead, 0) - heads;
-    /* where there are no queries either it does not matter which keys are there */
-    TRY((length == queries->length ? flow_resolve_some : flow_resolve)(p, n, &f));
+    TRY((none_together(p, length, queries->length) ? flow_resolve_some : flow_resolve)(p, n, &f));
     *ret = f.sf.delay;
     return RILL_OK;
 }

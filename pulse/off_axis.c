@@ -101,11 +101,14 @@ struct pads_of {
     int64_t inputs;    /* that have come when the frames have that n keeps; 0: it keeps none */
 };
 
-/* By how many frames the padded sequence is later than what is in front of its pad. */
-static int64_t pad_costs(const struct pulser *p, const struct node *n, unsigned i)
+/* Behind frames that are kept any sequence may stand in front of which nothing is put: those that
+ * come before them are taken. */
+static void pads_none(const struct pulser *p, uint32_t src_wire, struct padded *ret)
 {
-    const struct padded *q = &p->padded[n->in[i]];
-    return p->sf[n->in[i]].delay - (q->inner.sf.delay - q->before);
+    *ret = (struct padded) {
+        .is = true, .mode = PULSE_PAD_VALUES, .head = WIRE_NONE, .tail = WIRE_NONE
+    };
+    flow_of(p, src_wire, &ret->inner);
 }
 
 static bool any_padded(const struct pulser *p, const struct node *n)
@@ -120,7 +123,7 @@ static bool any_padded(const struct pulser *p, const struct node *n)
  * run, only where an output comes earlier by it. In a branch frames go by its own runs. */
 static bool unlike_wanted(struct pulser *p, const struct pads_of *s, int64_t before, bool earlier)
 {
-    if (p->outer || !earlier || before < 1 ||
+    if (p->outer || !earlier || (before < 1 && !s->inputs) ||
         before > (s->inputs ? PADDED_KEPT_MAX : PADDED_GIVEN_MAX))
         return false;
     p->may_be_early |= s->inputs > 0;
@@ -137,11 +140,12 @@ static rill_status pads_find(struct pulser *p, const struct node *n, struct pads
                               .alike = true };
     if (!ret->in || !ret->counted)
         return pulser_no_memory(p);
-    if (!any_padded(p, n))
-        return RILL_OK;
-    for (unsigned i = 0; i < n->n_in; i++) {
+    for (unsigned i = 0; i < n->n_in; i++)
         if (pulser_kept(p, n->in[i]))
             ret->inputs = larger(ret->inputs, p->kept[n->in[i]].inputs);
+    if (!any_padded(p, n) && !ret->inputs)
+        return RILL_OK;
+    for (unsigned i = 0; i < n->n_in; i++) {
         if (!pulser_stream(p, n->in[i]))
             continue;
         const struct padded *q = ret->in + i;
@@ -151,12 +155,14 @@ static rill_status pads_find(struct pulser *p, const struct node *n, struct pads
             ret->alike = false;
             continue;
         }
-        if (!q->is)
+        if (!q->is && !ret->inputs)
             return RILL_OK;
+        if (!q->is)
+            pads_none(p, n->in[i], &ret->in[i]);
         ret->first = smaller(ret->first, i);
         ret->alike = ret->alike && pads_agree(&ret->in[ret->first], q);
         whole = whole && padded_heads_whole(p, q);
-        costs = larger(costs, pad_costs(p, n, i));
+        costs = larger(costs, p->sf[n->in[i]].delay - (q->inner.sf.delay - q->before));
         delay = larger(delay, larger(p->sf[n->in[i]].delay, kept_delay(p, n, &p->sf[n->in[i]])));
         inner = larger(inner, q->inner.sf.delay - q->before);
         before = smaller(before, q->before);
@@ -262,7 +268,7 @@ static rill_status padded_carry(struct pulser *p, const struct node *n, uint32_t
     const bool aligned = !s.alike;
     if (aligned)
         TRY(pads_align(p, n, &s));
-    if (!s.alike)
+    if (!s.alike || s.in[s.first].before < 1)
         return RILL_OK;
     struct padded q = s.in[s.first];
     for (unsigned i = 0; i < n->n_in; i++)

@@ -2,6 +2,7 @@
 /* Gather, whose indices may name frames of the time axis in order, indices of each frame, and
  * CumSum. */
 #include "engine/ops/attrs.h"
+#include "engine/ops/clock.h"
 #include "pulse/heads.h"
 #include "pulse/ints.h"
 #include "pulse/lengths.h"
@@ -493,6 +494,47 @@ static rill_status sums_emit(struct pulser *p, const struct node *n, const void 
     return pulser_emit(p, n->op, n->name, attr, in, 2, ret, 1);
 }
 
+/* The sums of a run, those of the first frame at place `first` behind what was carried. */
+static rill_status sum_carried(struct pulser *p, const struct node *n, const void *plain,
+                               struct flow *f, int64_t first, struct carried *c)
+{
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = f->sf.axis };
+    const uint32_t in[2] = { c->read, f->wire };
+    uint32_t joined, sums, last;
+    TRY(pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, &joined));
+    TRY(sums_emit(p, n, plain, joined, &sums));
+    TRY(pulser_slice(p, n->name, sums, f->sf.axis, f->sf.pulse, f->sf.pulse + 1, &last));
+    TRY(pulser_carry_end(p, n, c, last));
+    f->sf.uniform = false;
+    return pulser_slice(p, n->name, sums, f->sf.axis, first, first + f->sf.pulse, &f->wire);
+}
+
+/* Sums without their own frames are 0 and the sums with theirs of the frames before: what is later
+ * than the input comes a frame earlier so. In a branch frames go by its own runs. */
+static rill_status sums_shifted(struct pulser *p, const struct node *n, const void *plain,
+                                struct flow *f)
+{
+    const int axis = f->sf.axis;
+    struct padded *q = &p->padded[n->out[0]];
+    struct carried c;
+    const struct offset at = f->sf.at;
+    struct fact one = *pulser_dst_fact(p, f->wire);
+    TRY(flow_mask(p, n, f, NULL, true, false));
+    one.shape[axis] = dim_int(p->dst->dims, 1);
+    TRY(pulser_carry(p, n, &one, &f->sf, WIRE_NONE, &c));
+    TRY(sum_carried(p, n, plain, f, 1, &c));
+    f->sf.length = dim_add_int(p->dst->dims, f->sf.length, -1);
+    *q = (struct padded) { .is = true,
+                           .inner = *f,
+                           .before = 1,
+                           .mode = PULSE_PAD_CONSTANT,
+                           .head = WIRE_NONE,
+                           .tail = WIRE_NONE };
+    TRY(padded_put(p, n, q, f));
+    f->sf.at = at;
+    return pulser_bind(p, n, 0, f->wire, &f->sf);
+}
+
 /* ret_left: the sum of the frames in front of the sequence. */
 static rill_status sum_head(struct pulser *p, const struct node *n, const void *plain,
                             struct head *h, uint32_t *ret_left)
@@ -512,21 +554,6 @@ static rill_status sum_head(struct pulser *p, const struct node *n, const void *
     return RILL_OK;
 }
 
-static rill_status sum_carried(struct pulser *p, const struct node *n, const void *plain,
-                               struct flow *f, struct carried *c)
-{
-    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = f->sf.axis };
-    const int64_t first = cumsum_attr_of(n)->exclusive ? 0 : 1;
-    const uint32_t in[2] = { c->read, f->wire };
-    uint32_t joined, sums, last;
-    TRY(pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, &joined));
-    TRY(sums_emit(p, n, plain, joined, &sums));
-    TRY(pulser_slice(p, n->name, sums, f->sf.axis, f->sf.pulse, f->sf.pulse + 1, &last));
-    TRY(pulser_carry_end(p, n, c, last));
-    f->sf.uniform = false;
-    return pulser_slice(p, n->name, sums, f->sf.axis, first, first + f->sf.pulse, &f->wire);
-}
-
 static rill_status sum_along_time(struct pulser *p, const struct node *n, struct flow *f)
 {
     const struct attr inclusive = { .name = "exclusive", .kind = ATTR_INT, .i = 0 };
@@ -537,6 +564,8 @@ static rill_status sum_along_time(struct pulser *p, const struct node *n, struct
     uint32_t left = WIRE_NONE;
     TRY(pulser_attr_copy(p, n, &inclusive, 1, &plain));
     TRY(sum_head(p, n, plain, &h, &left));
+    if (!h.is && cumsum_attr_of(n)->exclusive && !p->outer && f->sf.delay > 0)
+        return sums_shifted(p, n, plain, f);
     if (h.is)
         *f = h.all.inner;
     TRY(flow_mask(p, n, f, NULL, true, false));
@@ -544,7 +573,7 @@ static rill_status sum_along_time(struct pulser *p, const struct node *n, struct
     one.shape[f->sf.axis] = dim_int(p->dst->dims, 1);
     TRY(h.is ? head_carry(p, n, &h, &one, left, &c)
              : pulser_carry(p, n, &one, &f->sf, WIRE_NONE, &c));
-    TRY(sum_carried(p, n, plain, f, &c));
+    TRY(sum_carried(p, n, plain, f, cumsum_attr_of(n)->exclusive ? 0 : 1, &c));
     if (h.is)
         TRY(head_put(p, n, 0, &h, f));
     f->sf.at = at;

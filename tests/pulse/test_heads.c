@@ -16,7 +16,7 @@ struct chain {
     const char *start; /* NULL: zeros; const, first: frame 0 of what is padded, mean: of its first
                           two, own: frame 0 of the sequence */
     bool ahead, layer; /* in front: a look one frame ahead; an op on each frame */
-    bool minus;        /* behind: its own frame 0 is taken from each */
+    int64_t minus;     /* behind: its own frame of that number less 1 is taken from each; 0: none */
     bool look;         /* and a look one frame ahead, before `cut` frames are cut off */
     int64_t cut;
     int64_t again; /* and so many of what is left */
@@ -130,7 +130,7 @@ static void chain_recipe(struct gb *b, const void *ctx)
     default: x = cell_over(b, c, x, start);
     }
     if (c->minus)
-        x = GB(b, "Sub", "", x, gb_slice(b, x, 1, 0, 1, 1));
+        x = GB(b, "Sub", "", x, gb_slice(b, x, 1, c->minus - 1, c->minus, 1));
     if (c->look)
         x = look_ahead(b, x);
     x = c->cut ? gb_slice(b, x, 1, c->cut, INT64_MAX, 1) : GB(b, "Relu", "", x);
@@ -195,13 +195,15 @@ static void test_starts(void)
 static void test_minus(void)
 {
     static const struct chain list[] = {
-        { .op = "Sum", .before = 2, .minus = true, .cut = 2 },
-        { .op = "GRU", .before = 2, .minus = true, .look = true },
-        { .op = "LSTM", .before = 2, .start = "first", .minus = true, .cut = 2 },
-        { .op = "Sum", .mode = "edge", .before = 2, .minus = true, .cut = 2 },
-        { .op = "GRU", .mode = "edge", .before = 3, .after = 1, .minus = true, .cut = 1 },
-        { .op = "Sum", .mode = "reflect", .before = 2, .minus = true, .cut = 2 },
-        { .op = "Scan", .before = 2, .minus = true, .cut = 2, .ahead = true },
+        { .op = "Sum", .before = 2, .minus = 1, .cut = 2 },
+        { .op = "GRU", .before = 2, .minus = 1, .look = true },
+        { .op = "LSTM", .before = 2, .start = "first", .minus = 1, .cut = 2 },
+        { .op = "Sum", .mode = "edge", .before = 2, .minus = 1, .cut = 2 },
+        { .op = "GRU", .mode = "edge", .before = 3, .after = 1, .minus = 1, .cut = 1 },
+        { .op = "Sum", .mode = "reflect", .before = 2, .minus = 1, .cut = 2 },
+        { .op = "Scan", .before = 2, .minus = 1, .cut = 2, .ahead = true },
+        { .op = "Sum", .mode = "constant", .minus = 2, .cut = 1 },
+        { .op = "GRU", .mode = "constant", .minus = 2, .cut = 1, .ahead = true },
     };
     test_chains("minus", list, sizeof list / sizeof *list);
 }
@@ -214,11 +216,11 @@ static void test_firsts(void)
         { .op = "GRU", .mode = "same", .before = 1, .start = "first", .any = true },
         { .op = "Sum", .mode = "same", .before = 3, .cut = 1, .again = 1, .any = true },
         { .op = "Scan", .mode = "same", .before = 2, .look = true, .any = true },
-        { .op = "Sum", .mode = "same", .before = 2, .minus = true, .cut = 1, .any = true },
+        { .op = "Sum", .mode = "same", .before = 2, .minus = 1, .cut = 1, .any = true },
         { .op = "Sum", .mode = "turned", .before = 2, .look = true, .ahead = true },
         { .op = "Sum", .mode = "turned", .before = 2, .cut = 3 },
         { .op = "LSTM", .mode = "turned", .before = 2, .look = true, .start = "mean" },
-        { .op = "Scan", .mode = "turned", .before = 2, .look = true, .minus = true },
+        { .op = "Scan", .mode = "turned", .before = 2, .look = true, .minus = 1 },
         { .op = "GRU", .mode = "reflect", .before = 2, .look = true },
         { .op = "Sum", .mode = "around", .before = 2 },
         { .op = "GRU", .mode = "around", .before = 3, .cut = 1 },
