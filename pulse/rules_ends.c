@@ -123,9 +123,9 @@ static const struct tensor *fill_unless_zero(const struct tensor *t)
 }
 
 /* What windows over the padded sequence read, where it is padded with one number. Pads of a padded
- * sequence add up. */
+ * sequence add up; crop: frames that it lacks behind. */
 static rill_status padded_note(struct pulser *p, const struct node *n, const struct flow *f,
-                               const struct flow_pad *pad)
+                               const struct flow_pad *pad, int64_t crop)
 {
     const struct padded *q = &p->padded[n->in[0]];
     const struct tensor *fill = fill_unless_zero(pad->fill);
@@ -143,9 +143,11 @@ static rill_status padded_note(struct pulser *p, const struct node *n, const str
         all = *q;
         all.before += pad->before;
         all.after += pad->after;
+        all.inner.sf.length = dim_add_int(p->dst->dims, q->inner.sf.length, -crop);
     } else if (constant && padded_joins(p, n->in[0], pad->after)) {
         const struct padded around = all;
         TRY(padded_join(p, n, n->in[0], &around, &all));
+        all.inner.sf.length = dim_add_int(p->dst->dims, all.inner.sf.length, -crop);
     }
     p->padded[n->out[0]] = all;
     return RILL_OK;
@@ -297,15 +299,19 @@ static rill_status pad_copies_padded(struct pulser *p, const struct node *n,
     return pulser_bind(p, n, 0, f->wire, &f->sf);
 }
 
-/* A sequence that is cut behind by a number, and so padded in front, is a shorter one. */
-static void pad_crop(const struct pulser *p, const struct node *n, struct pads *pads, int t,
-                     struct flow *f, struct flow_pad *pad)
+/* A sequence that is cut behind by a number, and so padded in front, is a shorter one: by how much.
+ * Of what is padded it is so where nothing is behind it. */
+static int64_t pad_crop(const struct pulser *p, const struct node *n, struct pads *pads, int t,
+                        struct flow *f, struct flow_pad *pad)
 {
-    if (p->padded[n->in[0]].is || pad->mode != PULSE_PAD_CONSTANT || pad->before <= 0 ||
-        pad->after >= 0 || pads->least[t] != pad->after)
-        return;
+    const struct padded *q = &p->padded[n->in[0]];
+    const int64_t crop = -pad->after;
+    if ((q->is && (q->after || padded_by_copies(q))) || pad->mode != PULSE_PAD_CONSTANT ||
+        pad->before <= 0 || pad->after >= 0 || pads->least[t] != pad->after)
+        return 0;
     f->sf.length = dim_add_int(p->dst->dims, f->sf.length, pad->after);
     pads->least[t] = pads->after[t] = pad->after = 0;
+    return crop;
 }
 
 /* Frames are cut off, and none put there: a Slice in other words. */
@@ -355,11 +361,11 @@ rill_status rule_pad(struct pulser *p, const struct node *n)
     if (pad.before <= 0 && pad.after <= 0 && pad.before + pads.least[t] < 0)
         return pad_slice(p, n, &pads, -pad.before, &f);
     TRY(pad_others(p, n, &pads, t, &f.wire));
-    pad_crop(p, n, &pads, t, &f, &pad);
+    const int64_t crop = pad_crop(p, n, &pads, t, &f, &pad);
     if (pads.least[t] == pad.after && copies_padded(p, n, &f, &pad))
         return pad_copies_padded(p, n, &pad, &f);
     if (pad.before >= 0 && pads.least[t] >= 0 && (pad.mode == PULSE_PAD_CONSTANT || pad.before))
-        TRY(padded_note(p, n, &f, &pad));
+        TRY(padded_note(p, n, &f, &pad, crop));
     TRY(flow_pad(p, n, &f, &pad));
     return pulser_bind(p, n, 0, f.wire, &f.sf);
 }

@@ -10,7 +10,7 @@ struct chain {
     const char *op;   /* GRU, LSTM, RNN, Sum, Scan, or Both: a Scan of two sequences */
     const char *mode; /* of a Pad; or same: the first frame several times; turned: first frames, the
                          last in front; around: a Pad by edge of a given frame before frame 2;
-                         NULL: given frames */
+                         moved: a given frame, moved by zeros; NULL: given frames */
     int64_t before, after;
     int64_t other;     /* frames in front of the second sequence that are given beside those */
     const char *start; /* NULL: zeros; const, first: frame 0 of what is padded, mean: of its first
@@ -100,6 +100,10 @@ static uint32_t front_put(struct gb *b, const struct chain *c, uint32_t x)
         x = GB(b, "Concat", "axis=1", gb_weights(b, 3, 1, 1, 2),
                gb_slice(b, x, 1, 2, INT64_MAX, 1));
         return gb_pad(b, x, 3, 1, "edge", c->before - 1, c->after);
+    }
+    if (c->mode && c->mode[0] == 'm') {
+        x = GB(b, "Concat", "axis=1", gb_weights(b, 3, 1, 1, 2), x);
+        return gb_pad(b, x, 3, 1, "constant", c->before - 1, 1 - c->before);
     }
     if (c->mode)
         return gb_pad(b, x, 3, 1, c->mode, c->before, c->after);
@@ -223,6 +227,9 @@ static void test_firsts(void)
         { .op = "Scan", .mode = "turned", .before = 2, .look = true, .minus = 1 },
         { .op = "GRU", .mode = "reflect", .before = 2, .look = true },
         { .op = "Sum", .mode = "around", .before = 2 },
+        { .op = "Sum", .mode = "moved", .before = 3, .look = true },
+        { .op = "GRU", .mode = "moved", .before = 2, .cut = 1, .ahead = true },
+        { .op = "Scan", .mode = "moved", .before = 4, .cut = 2 },
         { .op = "GRU", .mode = "around", .before = 3, .cut = 1 },
     };
     test_chains("first", list, sizeof list / sizeof *list);
