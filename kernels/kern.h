@@ -383,7 +383,7 @@ struct kern {
 
     size_t l2_bytes, l3_bytes; /* caches that one core may fill */
     unsigned cpu;              /* the enum kern_cpu bits that these functions were chosen by */
-    bool q8_outliers;          /* gemm_q8 and gemm_rows_q8 read weights with outliers, and gain */
+    bool q8_outliers; /* gemm_q8 and gemm_rows_q8 read weights ordered for 16 bits, and gain */
 };
 
 /* y = f(x) by the kernel of a function of one operand (kernels/program.h). */

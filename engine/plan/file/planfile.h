@@ -9,7 +9,7 @@
  *            between processes
  *
  * Nothing in it is a pointer. A hash over every byte finds damage; who wrote the file may still
- * mean harm, so every offset, size and name is checked when it is used. Lists of outliers of 8-bit
+ * mean harm, so every offset, size and name is checked when it is used. Orders of groups of 8-bit
  * weights (kernels/q8.h) lie in the data: they are checked when a plan is made, and hold for as
  * long as nobody writes a file that is mapped. */
 #ifndef RILL_ENGINE_PLAN_FILE_PLANFILE_H
