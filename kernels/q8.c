@@ -4,7 +4,6 @@
 #include "kernels/q8_fours.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LINE 64
@@ -176,19 +175,21 @@ static bool panels_order(struct ordering *s, struct fours *f, size_t rows)
     return s->cost < s->before;
 }
 
-/* Without memory for it weights stay as they are. */
+size_t kern_q8_work_bytes(size_t n, size_t k)
+{
+    return layout_of(n, k, true).bytes + sizeof(struct fours);
+}
+
 static void order_take(char *packed, const struct layout *l, const struct kern_q8_w *w)
 {
-    struct ordering s = {
-        .l = l, .w = (const int8_t *) packed, .packed = calloc(1, l->bytes), .k = w->k
-    };
-    struct fours *f = malloc(sizeof *f);
-    if (s.packed && f && s.l->room < UINT32_MAX && panels_order(&s, f, w->rows)) {
-        memcpy(packed, s.packed, l->w);
-        memcpy(packed + l->span, s.packed + l->span, l->bytes - l->span);
-        packed[l->last + 1] = 1;
-    }
-    free(s.packed), free(f);
+    struct ordering s = { .l = l, .w = (const int8_t *) packed, .packed = w->work, .k = w->k };
+    struct fours *f = (struct fours *) (void *) (s.packed + l->bytes);
+    memset(s.packed, 0, l->bytes);
+    if (l->room >= UINT32_MAX || !panels_order(&s, f, w->rows))
+        return;
+    memcpy(packed, s.packed, l->w);
+    memcpy(packed + l->span, s.packed + l->span, l->bytes - l->span);
+    packed[l->last + 1] = 1;
 }
 
 /* ---- packing ---- */

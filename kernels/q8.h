@@ -73,8 +73,9 @@ struct kern_q8_w {
     size_t n, k, stride_o, stride_k;
     size_t zero_step;
     const int32_t *zero; /* NULL: 0 */
-    size_t rows; /* 0: no outliers are taken out; else for about so many rows, by a kern with
-                    q8_outliers */
+    size_t rows;         /* 0: they stay in their order; else for about so many rows, by a kern with
+                            q8_outliers, and then */
+    void *work;          /* kern_q8_work_bytes of memory, as aligned as the packed form */
 };
 
 /* Floats as numbers of 8 bits: x = (q - zero) * scale, q in least .. most. */
@@ -85,6 +86,7 @@ struct kern_quant {
 
 /* Bytes of the packed form, a multiple of 64; it is to be 64-byte aligned. 0: too large. */
 size_t kern_q8_bytes(size_t n, size_t k, bool outliers);
+size_t kern_q8_work_bytes(size_t n, size_t k);
 void kern_q8_pack(void *ret, const struct kern_q8_w *w);
 /* Finds the parts of a packed form; no bias, by 1. */
 struct kern_q8 kern_q8_open(const void *packed, size_t n, size_t k);

@@ -290,6 +290,10 @@ static rill_status weights_pack(struct prep *c, struct conv_args *s)
     s->packed = packed;
     if (there && !kern_q8_check(packed, n, k, rows > 0))
         return op_fail(c->err, RILL_MALFORMED, c->node, KERN_Q8_DAMAGED);
+    const struct arena_mark m = arena_mark(c->arena);
+    void *work = !there && rows ? arena_alloc(c->arena, kern_q8_work_bytes(n, k)) : NULL;
+    if (!there && rows && !work)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     if (!there)
         kern_q8_pack(packed,
                      &(struct kern_q8_w) { .w = w->data,
@@ -299,7 +303,9 @@ static rill_status weights_pack(struct prep *c, struct conv_args *s)
                                            .stride_o = k,
                                            .stride_k = 1,
                                            .zero = zero ? &zero : NULL,
-                                           .rows = rows });
+                                           .rows = rows,
+                                           .work = work });
+    arena_rewind_to(c->arena, &m);
     s->rows_bytes = s->dense ? 0 : whole_lines(WINDOWS_MAX * (size_t) s->k);
     c->kernel = s->dense ? "gemm_q8" : "rows, gemm_q8";
     return RILL_OK;

@@ -200,8 +200,14 @@ rill_status product_weights_prepare(struct prep *c, struct product_weights *w)
     char *to = prep_pack(c, all / 64, 64, &there);
     if (!zeros || !to)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    const struct arena_mark m = arena_mark(c->arena);
+    if (w->form.rows &&
+        !(w->form.work = arena_alloc(c->arena, kern_q8_work_bytes(w->form.n, w->form.k))))
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     if (!there)
         weights_pack(w, zero, zero ? zero->data : NULL, data->data, zeros, to);
+    arena_rewind_to(c->arena, &m);
+    w->form.work = NULL;
     for (int64_t i = 0; there && i < w->matrices; i++)
         if (!kern_q8_check(to + w->packed_bytes * (size_t) i, w->form.n, w->form.k,
                            w->form.rows > 0))

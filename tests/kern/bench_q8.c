@@ -73,16 +73,17 @@ static void data_make(struct product *p)
     for (size_t i = 0; i < n * k; i++)
         w[i] = bytes[i] = weight_rand();
     kern_pack_f32(p->w, w, n, k, k, 1);
-    const struct kern_q8_w from = { .w = bytes,
-                                    .is_signed = true,
-                                    .n = n,
-                                    .k = k,
-                                    .stride_o = k,
-                                    .stride_k = 1,
-                                    .rows = p->kern.q8_outliers ? m : 0 };
+    struct kern_q8_w from = { .w = bytes,
+                              .is_signed = true,
+                              .n = n,
+                              .k = k,
+                              .stride_o = k,
+                              .stride_k = 1,
+                              .rows = p->kern.q8_outliers ? m : 0 };
     p->packed = bench_block(kern_q8_bytes(n, k, from.rows > 0));
+    from.work = bench_block(kern_q8_work_bytes(n, k));
     kern_q8_pack(p->packed, &from);
-    free(w), free(bytes);
+    free(w), free(bytes), free(from.work);
 }
 
 static void size_time(void *arg, const bench_size size, bool least)
