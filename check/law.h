@@ -40,7 +40,8 @@ struct law_result {
     bool holds, same_bits;
     unsigned n_wires;   /* compared node by node */
     bool no_whole;      /* the length is too short for a whole run, and the stream gave no frame */
-    bool faults;        /* the whole run asks for what is not there, and the stream stops, too */
+    bool faults;        /* the whole run asks for what is not there; the stream stops, too, or the
+                           plan does not take the length */
     double most;        /* of all outputs */
     unsigned n_outputs; /* compared */
     double from_reference; /* largest difference of the stream from the reference, absolute */

@@ -213,13 +213,15 @@ static rill_status stream_run(struct feed *f)
     return RILL_OK;
 }
 
-/* A stream stops where there is no whole run, and nowhere else. */
+/* A stream stops where there is no whole run, or the plan tells that there is none of such a
+ * length; and nowhere else. */
 static void fault_compare(struct feed *f)
 {
     struct law_result *ret = f->l->ret;
     rill_error why = { RILL_OK, "" };
-    bool stops = rill_stream_fault(f->s, &why) != RILL_OK;
-    if (stops == ret->faults)
+    const bool stops = rill_stream_fault(f->s, &why) != RILL_OK,
+               told = dims_claim_broken(f->plan->model->dims, f->plan->symbol, f->l->o->length);
+    if (stops == ret->faults || (ret->faults && told))
         return;
     ret->holds = ret->same_bits = false;
     if (stops)

@@ -3,6 +3,7 @@
 #include "engine/ops/attrs.h"
 #include "pulse/axes.h"
 #include "pulse/ints.h"
+#include "pulse/position_rows.h"
 #include "pulse/positions.h"
 #include "pulse/tracks.h"
 
@@ -488,16 +489,11 @@ static rill_status made_input(struct pulser *p, const struct node *n, const stru
     return places_emit(p, n, m->in[i], &sub, ret);
 }
 
-/* Rows of a table that it has not are of pairs outside the sequence, which nobody sees, or of such
- * as the whole run ends at: any will do. */
-static rill_status rows_within(struct pulser *p, const struct node *m, uint32_t *at)
+/* Rows that it has not are of pairs outside the sequence, which nobody sees, or of lengths that are
+ * refused: any will do. */
+static rill_status rows_clamp(struct pulser *p, const struct node *m, int64_t rows, uint32_t *at)
 {
-    const struct fact *table = pulser_fact(p, m->in[0]);
-    const struct dim *size = table->shape[axis_normalise(axis_of(m), table->rank)];
     const struct tensor *v = p->dst->wires[*at].fact.value;
-    const int64_t rows = dim_is_const(size) ? dim_value(size) : 0;
-    if (!v || v->type == DTYPE_DIM || rows < 1)
-        return RILL_OK;
     struct tensor *t = tensor_new(p->arena, v->type, v->rank, v->dim);
     if (!t)
         return pulser_no_memory(p);
@@ -507,6 +503,25 @@ static rill_status rows_within(struct pulser *p, const struct node *m, uint32_t 
     }
     *at = graph_add_const(p->dst, m->name, t);
     return *at == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
+}
+
+/* A table of which pairs take rows: the lengths are told at which a whole run finds all of them. */
+static rill_status rows_within(struct pulser *p, const struct node *m, uint32_t *at)
+{
+    const struct fact *table = pulser_fact(p, m->in[0]);
+    const struct dim *size = table->shape[axis_normalise(axis_of(m), table->rank)];
+    const struct tensor *v = p->dst->wires[*at].fact.value;
+    const int64_t rows = dim_is_const(size) ? dim_value(size) : 0;
+    bool outside = false, told;
+    if (!v || v->type == DTYPE_DIM || rows < 1)
+        return RILL_OK;
+    for (int64_t i = 0; i < tensor_count(v); i++) {
+        const int64_t row = tensor_get_i64(v, v->data, i);
+        outside |= row >= rows || row < -rows;
+    }
+    TRY(position_rows_claim(p, m->in[1], rows, outside ? DIM_CLAIM_NEEDED : DIM_CLAIM_TABLE,
+                            &told));
+    return outside && told ? rows_clamp(p, m, rows, at) : RILL_OK;
 }
 
 static rill_status made_emit(struct pulser *p, const struct node *n, const struct node *m,
