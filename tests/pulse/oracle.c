@@ -392,13 +392,7 @@ static void lone_inputs(const struct oracle *o, struct whole *w, int64_t length,
 /* By what an op needs, or a stream that is to give what the whole run gives. */
 static bool gives_nothing_more(const struct oracle *o, int64_t length)
 {
-    const struct dim *ge0;
-    int64_t least;
-    bool broken = false;
-    for (unsigned i = 0; !broken && dims_claim_at(o->model->dims, i, &ge0); i++)
-        broken = dims_claim_kind(o->model->dims, i) != DIM_CLAIM_ASSERTED &&
-            dim_eval(ge0, o->plan->symbol, length, &least) && least < 0;
-    return broken;
+    return dims_need_broken(o->model->dims, o->plan->symbol, length);
 }
 
 /* A stream too short for the graph ends like any other; once it knows, it gives no frame where
