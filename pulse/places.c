@@ -505,6 +505,36 @@ static rill_status rows_clamp(struct pulser *p, const struct node *m, int64_t ro
     return *at == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
 }
 
+/* The same of rows that are told in each run. */
+static rill_status rows_clamp_running(struct pulser *p, const struct node *m, int64_t rows,
+                                      uint32_t *at)
+{
+    static const enum op_id ops[] = { OP_MAX, OP_MIN };
+    const int64_t bound[] = { -rows, rows - 1 };
+    const enum dtype type = pulser_dst_fact(p, *at)->type;
+    for (int k = 0; k < 2; k++) {
+        struct tensor *t = tensor_new(p->arena, type, 0, NULL);
+        uint32_t in[2] = { *at };
+        if (!t)
+            return pulser_no_memory(p);
+        tensor_set_f64(t, t->data, 0, (double) bound[k]);
+        if ((in[1] = graph_add_const(p->dst, m->name, t)) == WIRE_NONE)
+            return pulser_no_memory(p);
+        TRY(pulser_emit_op(p, ops[k], m->name, NULL, 0, in, 2, at));
+    }
+    return RILL_OK;
+}
+
+static bool any_outside(const struct tensor *v, int64_t rows)
+{
+    for (int64_t i = 0; i < tensor_count(v); i++) {
+        const int64_t row = tensor_get_i64(v, v->data, i);
+        if (row >= rows || row < -rows)
+            return true;
+    }
+    return false;
+}
+
 /* A table of which pairs take rows: the lengths are told at which a whole run finds all of them. */
 static rill_status rows_within(struct pulser *p, const struct node *m, uint32_t *at)
 {
@@ -512,16 +542,15 @@ static rill_status rows_within(struct pulser *p, const struct node *m, uint32_t 
     const struct dim *size = table->shape[axis_normalise(axis_of(m), table->rank)];
     const struct tensor *v = p->dst->wires[*at].fact.value;
     const int64_t rows = dim_is_const(size) ? dim_value(size) : 0;
-    bool outside = false, told;
-    if (!v || v->type == DTYPE_DIM || rows < 1)
+    bool told;
+    if (rows < 1 || (v && v->type == DTYPE_DIM))
         return RILL_OK;
-    for (int64_t i = 0; i < tensor_count(v); i++) {
-        const int64_t row = tensor_get_i64(v, v->data, i);
-        outside |= row >= rows || row < -rows;
-    }
-    TRY(position_rows_claim(p, m->in[1], rows, outside ? DIM_CLAIM_NEEDED : DIM_CLAIM_TABLE,
+    const bool outside = !v || any_outside(v, rows);
+    TRY(position_rows_claim(p, m->in[1], rows, v && outside ? DIM_CLAIM_NEEDED : DIM_CLAIM_TABLE,
                             &told));
-    return outside && told ? rows_clamp(p, m, rows, at) : RILL_OK;
+    if (!outside || !told)
+        return RILL_OK;
+    return v ? rows_clamp(p, m, rows, at) : rows_clamp_running(p, m, rows, at);
 }
 
 static rill_status made_emit(struct pulser *p, const struct node *n, const struct node *m,

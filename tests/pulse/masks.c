@@ -260,6 +260,11 @@ static uint32_t sinks(struct gb *b, const struct written *t, const struct at *a)
         return GB(b, "Or", "", near,
                   GB(b, "And", "", GB(b, "Less", "", a->i, three),
                      GB(b, "Less", "", a->j, gb_int(b, 7))));
+    case SELF_EARLY:
+        return GB(b, "And", "",
+                  GB(b, "Or", "", GB(b, "GreaterOrEqual", "", a->i, gb_int(b, 8)),
+                     GB(b, "Equal", "", a->i, a->j)),
+                  int_band(b, a->i, a->j, 1));
     case SINK_CHUNK: return chunk_or_first;
     case SINK_CHUNK_WHILE: return GB(b, "And", "", chunk_or_first, near);
     default:
@@ -359,6 +364,7 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
     case SINKS_WHILE:
     case SINK_CHUNK_WHILE:
     case SINKS_EARLY:
+    case SELF_EARLY:
     case SINK_CHUNK: return sinks(b, t, a);
     case ALL: return GB(b, "LessOrEqual", "", a->j, a->i);
     default:
@@ -424,6 +430,9 @@ static uint32_t biased(struct gb *b, const struct written *t, const struct at *a
     case TABLE:
         d = GB(b, "Add", "", GB(b, "Clip", "", d, gb_int(b, -4), gb_int(b, 4)), gb_int(b, 4));
         bias = GB(b, "Gather", "axis=0", gb_weights(b, 1, 9), d);
+        break;
+    case TABLE_TIGHT:
+        bias = GB(b, "Gather", "axis=0", gb_weights(b, 1, 9), GB(b, "Sub", "", gb_int(b, 4), d));
         break;
     case TABLE_SHORT:
         bias = GB(b, "Gather", "axis=0", gb_weights(b, 1, 65), GB(b, "Add", "", d, gb_int(b, 32)));

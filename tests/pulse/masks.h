@@ -50,6 +50,7 @@ struct written {
         SINKS_WHILE,      /* the first frames, up to 20 before the query */
         SINK_CHUNK_WHILE, /* the first frame and chunks, up to 4 before the query */
         SINKS_EARLY,      /* a band, of which the first queries alone see more */
+        SELF_EARLY,       /* the first eight queries see themselves alone */
         SINKS_ROUND,      /* and one that sees each 100th frame from 683 times its place on */
         ROOT_3000,        /* (j - i)^2 is 3000 (j - i) */
         SQUARES,          /* (i - j)^2 is at most 9 */
@@ -114,6 +115,7 @@ struct written {
         SLOPES,
         TABLE,
         TABLE_SHORT, /* of distances up to 32, not clipped */
+        TABLE_TIGHT, /* up to 4, turned */
         LOGS,
         ALONG_KEYS,
         ALONG_QUERIES,

@@ -446,6 +446,10 @@ static const struct tabled {
     { { .name = "last rows of a table of 79", .shift = LAST_ROWS }, 79 },
     { { .name = "distances up to 32, in chunks", .mask = CHUNKS_LONG, .bias = TABLE_SHORT }, 33 },
     { { .name = "distances up to 32, of which fewer are seen", .bias = TABLE_SHORT }, 33 },
+    { { .name = "distances up to 4, themselves for the first queries",
+        .mask = SELF_EARLY,
+        .bias = TABLE_TIGHT },
+      5 },
 };
 
 static void table_test(const struct tabled *t)
