@@ -173,28 +173,6 @@ static bool chain_is_plain(const struct chain *c)
     return c->taps == 0 && c->n <= 4;
 }
 
-/* By how many frames the chain is later at that pulse than it must be; -1: it does not stream, or
- * the bound is not known. */
-static int64_t needless_under(const char *asserted, gb_recipe *recipe, const void *ctx,
-                              int64_t pulse)
-{
-    struct oracle o;
-    int64_t least[64], y = -1;
-    rill_error err = { .text = "" };
-    if (oracle_open(&o, recipe, ctx, asserted) == LAW_HOLDS &&
-        oracle_pulse(&o, pulse) == LAW_HOLDS &&
-        delay_bounds(&o.plan->pgraph, &o.model->decluttered.g, least, &err) == RILL_OK &&
-        least[0] >= 0)
-        y = o.plan->pgraph.outputs[0].delay - least[0];
-    oracle_close(&o);
-    return y;
-}
-
-static int64_t needless_frames(gb_recipe *recipe, const void *ctx, int64_t pulse)
-{
-    return needless_under(NULL, recipe, ctx, pulse);
-}
-
 /* Frames cut off behind, by a number and to a multiple, and in front. */
 struct crops {
     int64_t behind, multiple, from, step;
@@ -223,7 +201,7 @@ static void test_crops(void)
                                          { 0, 3, 0, 3 }, { 1, 0, 3, 4 } };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         for (int64_t pulse = list[i].step; pulse <= 12; pulse += list[i].step) {
-            int64_t more = needless_frames(cropped, &list[i], pulse);
+            int64_t more = oracle_needless(cropped, &list[i], NULL, pulse);
             oracle_check(more == 0, "-%lld to %lld, from %lld, step %lld at %lld: %lld late",
                          (long long) list[i].behind, (long long) list[i].multiple,
                          (long long) list[i].from, (long long) list[i].step, (long long) pulse,
@@ -263,7 +241,7 @@ static void test_resized(void)
         for (int64_t pulse = list[i].pulse; pulse <= 8; pulse += list[i].pulse) {
             struct oracle o = { .seed = 1 };
             const int64_t pulses[] = { pulse, -1 },
-                          more = needless_frames(resized, &list[i], pulse);
+                          more = oracle_needless(resized, &list[i], NULL, pulse);
             oracle_check(more == 0, "%s by %g at %lld: %lld late", list[i].how,
                          (double) list[i].scale, (long long) pulse, (long long) more);
             if (oracle_open(&o, resized, &list[i], NULL) == LAW_HOLDS)
@@ -320,7 +298,7 @@ static void test_fronts(void)
         for (int64_t pulse = 1; pulse <= 12; pulse++) {
             struct chain c;
             oracle_check(chain_parse(&c, list[i]), "%s", list[i]);
-            int64_t more = needless_frames(chain_recipe, &c, pulse);
+            int64_t more = oracle_needless(chain_recipe, &c, NULL, pulse);
             oracle_check(more <= 0, "%s at %lld: %lld late", list[i], (long long) pulse,
                          (long long) more);
         }
@@ -566,7 +544,8 @@ static void first_check(const struct first *q, int64_t pulse)
 {
     static const int64_t lengths[] = { 0, 1, 2, 3, 4, 9, 30, -1 };
     const char *const asserted = q->frames > 1 ? "S>=3" : NULL; /* all that is kept is there */
-    const int64_t pulses[] = { pulse, -1 }, more = needless_under(asserted, first_joined, q, pulse);
+    const int64_t pulses[] = { pulse, -1 },
+                  more = oracle_needless(first_joined, q, asserted, pulse);
     struct oracle o = { .seed = 1 };
     char what[80];
     snprintf(what, sizeof what, "first %d, how %d, read by %d, late %d", (int) q->frames,
@@ -651,7 +630,7 @@ static void test_reads(void)
         for (int64_t pulse = 1; pulse <= 8; pulse++) {
             struct oracle o = { .seed = 1 };
             const int64_t pulses[] = { pulse, -1 };
-            int64_t more = needless_frames(list[i].recipe, list[i].ctx, pulse);
+            int64_t more = oracle_needless(list[i].recipe, list[i].ctx, NULL, pulse);
             oracle_check(more == 0, "%s at %lld: %lld late", list[i].name, (long long) pulse,
                          (long long) more);
             if (oracle_open(&o, list[i].recipe, list[i].ctx, NULL) == LAW_HOLDS)
@@ -732,11 +711,11 @@ static void test_nets(uint32_t nets)
     for (uint32_t seed = 1; seed <= nets; seed++) {
         const uint32_t draw = seed * 2654435761u;
         int64_t pulses[] = { 1 + seed % 6, -1 };
-        int64_t more = needless_frames(net_random, &draw, pulses[0]);
+        int64_t more = oracle_needless(net_random, &draw, NULL, pulses[0]);
         struct oracle o = { .seed = 1 };
         if (more < 0) { /* of a hop that does not fit: the smallest */
             pulses[0] = 0;
-            more = needless_frames(net_random, &draw, 0);
+            more = oracle_needless(net_random, &draw, NULL, 0);
         }
         late += more > 0;
         oracle_check(more >= 0, "net %u does not stream", seed);
@@ -759,7 +738,7 @@ static void test_bounds(unsigned chains)
         struct chain c = chain_draw(&draw);
         if (!chain_is_plain(&c))
             continue;
-        int64_t pulse = 1 + seed % 7, more = needless_frames(chain_recipe, &c, pulse);
+        int64_t pulse = 1 + seed % 7, more = oracle_needless(chain_recipe, &c, NULL, pulse);
         streams += more >= 0;
         late += more > 0;
         chain_print(&c, text, sizeof text);
