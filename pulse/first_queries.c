@@ -3,6 +3,7 @@
 #include "engine/ops/clock.h"
 #include "pulse/attention_refusal.h"
 #include "pulse/ints.h"
+#include "pulse/lengths.h"
 #include "pulse/places.h"
 #include "pulse/positions.h"
 #include "pulse/sections.h"
@@ -60,6 +61,19 @@ int64_t first_queries(const struct pulser *p, const struct operand *o, unsigned 
     while (heads > 0 && band_first_keys(b, heads) > keys)
         heads--;
     return heads;
+}
+
+int64_t places_first_queries(struct pulser *p, uint32_t w, int query, int key, const struct band *b)
+{
+    struct dims *ds = p->dst->dims;
+    const struct dim *const *shape = pulser_fact(p, w)->shape;
+    int64_t heads = 0;
+    while (!p->outer && heads < PADDED_KEPT_MAX &&
+           !lengths_negative(p, dim_add_int(ds, shape[query], -heads - 1)) &&
+           !lengths_negative(p, dim_add_int(ds, shape[key], -band_first_keys(b, heads + 1))))
+        heads++;
+    p->may_be_early |= heads > 0;
+    return p->early ? heads : 0;
 }
 
 int64_t queries_late(const struct operand *o, int64_t heads)
@@ -181,20 +195,16 @@ static rill_status scores_first(struct pulser *p, uint32_t w, struct first *f, u
 
 /* ---- sums over their keys ---- */
 
-static rill_status sum_first(struct pulser *p, const struct node *n, unsigned i,
+static rill_status sum_first(struct pulser *p, const struct node *n, const struct operand *summed,
                              const struct operand *other, struct first *f, uint32_t *ret)
 {
-    const struct section *s = section_of(p, n->in[i]);
     uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1);
     if (!in)
         return pulser_no_memory(p);
-    if (!s)
-        return first_refuse(p, n);
-    f->keys = band_first_keys(&s->band, f->queries);
     for (unsigned k = 0; k < n->n_in; k++) {
         in[k] = n->in[k] == WIRE_NONE ? WIRE_NONE : p->map[n->in[k]];
-        if (k == i)
-            TRY(scores_first(p, n->in[k], f, &in[k]));
+        if (n->in[k] == summed->w)
+            TRY(operand_first(p, n, summed, f, &in[k]));
         else if (other && k < 2)
             TRY(operand_first(p, n, other, f, &in[k]));
     }
@@ -221,15 +231,17 @@ static rill_status padded_by_first(struct pulser *p, const struct node *n, const
                                                                            : stuck_refuse(p, n);
 }
 
-rill_status first_queries_bind(struct pulser *p, const struct node *n, unsigned i,
-                               const struct operand *other, const struct flow *w)
+rill_status first_queries_bind(struct pulser *p, const struct node *n, const struct operand *summed,
+                               const struct band *b, const struct operand *other,
+                               const struct flow *w)
 {
     struct first first = { .queries = w->sf.heads,
+                           .keys = band_first_keys(b, w->sf.heads),
                            .length = pulser_fact(p, n->out[0])->shape[w->sf.axis] };
     struct padded *q = &p->padded[n->out[0]];
     if (first.queries == 0)
         return pulser_bind(p, n, 0, w->wire, &w->sf);
-    TRY(sum_first(p, n, i, other, &first, &q->head));
+    TRY(sum_first(p, n, summed, other, &first, &q->head));
     TRY(padded_by_first(p, n, w, &first, q));
     struct flow f = q->inner;
     TRY(padded_put(p, n, q, &f));

@@ -22,15 +22,21 @@ bool queries_given(struct pulser *p, uint32_t w, struct padded *ret);
 int64_t first_queries(const struct pulser *p, const struct operand *o, unsigned n,
                       const struct band *b);
 
+/* The same of what positions make for each query and key, the wire w, which a sum reads: as many as
+ * are always there, and whose keys are. */
+int64_t places_first_queries(struct pulser *p, uint32_t w, int query, int key,
+                             const struct band *b);
+
 /* How late the queries of o are without so many first ones, or as many as are in front of them; and
  * those, so late. */
 int64_t queries_late(const struct operand *o, int64_t heads);
 rill_status queries_take(struct pulser *p, const struct node *n, const struct operand *o,
                          int64_t heads, int64_t delay, struct flow *ret);
 
-/* Binds what n makes of the scores on its input i, which it sums over the keys, with `other`, what
- * it multiplies them by, or NULL: *w in a run, and in front of it what it makes of the first
- * queries that are not in the scores. */
-rill_status first_queries_bind(struct pulser *p, const struct node *n, unsigned i,
-                               const struct operand *other, const struct flow *w);
+/* Binds what n makes of its operand `summed`, scores or what positions make, of which b is shown
+ * and which it sums over the keys, with `other`, what it multiplies them by, or NULL: *w in a run,
+ * and in front of it what it makes of the first queries that are in none. */
+rill_status first_queries_bind(struct pulser *p, const struct node *n, const struct operand *summed,
+                               const struct band *b, const struct operand *other,
+                               const struct flow *w);
 #endif

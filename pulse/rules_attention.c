@@ -439,18 +439,26 @@ static bool settled_for(const struct stream_fact *s, enum shows what)
     return what == SHOWS_TRUE ? s->weights : s->masked;
 }
 
-/* Of the scores *w on input i. */
-static rill_status sum_bind(struct pulser *p, const struct node *n, unsigned i,
+/* What a node sums over keys. */
+struct summed {
+    unsigned i;        /* the input */
+    struct operand of; /* scores, or what positions make */
+    struct band band;  /* what is shown of it */
+};
+
+/* *w: what is summed, in a run. */
+static rill_status sum_bind(struct pulser *p, const struct node *n, const struct summed *s,
                             const struct operand *other, uint32_t out, struct flow *w)
 {
     w->wire = out;
-    w->sf.axis = track_out(p, n, i, w->sf.axis);
+    w->sf.axis = track_out(p, n, s->i, w->sf.axis);
     w->sf.keys = 0;
     w->sf.masked = w->sf.weights = false;
-    return first_queries_bind(p, n, i, other, w);
+    return first_queries_bind(p, n, &s->of, &s->band, other, w);
 }
 
-static rill_status sum_reduce(struct pulser *p, const struct node *n, struct flow *w)
+static rill_status sum_reduce(struct pulser *p, const struct node *n, const struct summed *s,
+                              struct flow *w)
 {
     uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1), out;
     if (!in)
@@ -458,7 +466,7 @@ static rill_status sum_reduce(struct pulser *p, const struct node *n, struct flo
     for (unsigned i = 0; i < n->n_in; i++)
         in[i] = i == 0 ? w->wire : n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, &out, 1));
-    return sum_bind(p, n, 0, NULL, out, w);
+    return sum_bind(p, n, s, NULL, out, w);
 }
 
 /* The zeros of bytes that are multiplied do not come with the data. */
@@ -485,9 +493,10 @@ static bool contracts(const struct pulser *p, const struct node *n, unsigned sco
 
 /* Weights times what positions make for each query and key (relative positions of Shaw's values),
  * the window of which is one for all runs. *ret_is: they are that. */
-static rill_status sum_places(struct pulser *p, const struct node *n, unsigned i, struct flow *w,
-                              bool *ret_is)
+static rill_status sum_places(struct pulser *p, const struct node *n, const struct summed *of,
+                              struct flow *w, bool *ret_is)
 {
+    const unsigned i = of->i;
     const struct stream_fact s = w->sf;
     const uint32_t other = n->n_in == 2 ? n->in[1 - i] : WIRE_NONE;
     const int to = track_out(p, n, i, s.axis);
@@ -515,12 +524,14 @@ static rill_status sum_places(struct pulser *p, const struct node *n, unsigned i
     in[i] = w->wire;
     TRY(operand_emit(p, n, &o, &all, &in[1 - i]));
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, &out, 1));
-    return sum_bind(p, n, i, &o, out, w);
+    return sum_bind(p, n, of, &o, out, w);
 }
 
 /* Weights [.., pulse, keys] times values [.., keys, width], in either order. */
-static rill_status sum_product(struct pulser *p, const struct node *n, unsigned i, struct flow *w)
+static rill_status sum_product(struct pulser *p, const struct node *n, const struct summed *sum,
+                               struct flow *w)
 {
+    const unsigned i = sum->i;
     const uint32_t of = n->n_in >= 2 ? n->in[1 - i] : WIRE_NONE;
     const struct operand values = { .part = PART_KEYS, .w = of, .stream = of };
     struct keys v;
@@ -530,7 +541,7 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
     const int64_t right = scores_right(&s);
     int64_t late;
     bool places;
-    TRY(sum_places(p, n, i, w, &places));
+    TRY(sum_places(p, n, sum, w, &places));
     if (places)
         return RILL_OK;
     bool fits = n->n_in >= 2 && n->n_in <= 4 && keys_of(p, n->in[1 - i], &v) && !v.flow.sf.keys &&
@@ -559,15 +570,16 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
     for (unsigned k = 2; k < n->n_in; k++)
         in[k] = n->in[k] == WIRE_NONE ? WIRE_NONE : p->map[n->in[k]];
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, &out, 1));
-    return sum_bind(p, n, i, &values, out, w);
+    return sum_bind(p, n, sum, &values, out, w);
 }
 
 /* Masks and biases of positions that are summed themselves: how many keys a query sees, a matrix
  * that takes means of frames. */
-static rill_status places_flow(struct pulser *p, const struct node *n, unsigned i, int key,
-                               enum shows what, struct flow *ret)
+static rill_status places_flow(struct pulser *p, const struct node *n, int key, enum shows what,
+                               struct summed *sum, struct flow *ret)
 {
     int axes[2];
+    const unsigned i = sum->i;
     uint32_t w = n->in[i];
     struct scores s = { .any = true, .came = NO_DELAY };
     time_axes(p, w, axes);
@@ -591,22 +603,27 @@ static rill_status places_flow(struct pulser *p, const struct node *n, unsigned 
     else
         TRY(source_fact(p, n, &f.sf));
     TRY(pulser_want_multiple(p, n, &f.sf, s.chunk, "the chunks of its mask"));
-    f.sf.delay = 0;
+    if (!node_sums_products(n))
+        s.heads = places_first_queries(p, w, query, key, &b);
+    f.sf.delay = -s.heads;
     f.sf.uniform = true;
     TRY(flow_resolve(p, n, &f));
     s.like = f.sf;
     s.pulse = f.sf.pulse;
     s.keys = rates_keys(&s.rates, s.pulse);
     struct wait wait = { f.sf.delay, f.sf.delay, NO_DELAY, false };
-    int64_t heads;
-    TRY(keys_counted(p, n, &f.sf, &s.rates, pulser_fact(p, w)->shape[key], &b, 0, &wait.keys));
-    if (n->n_in == 2) {
-        wait.keys = larger(wait.keys, keys_late(p, n->in[1 - i], &heads));
-        wait.queries = larger(wait.queries, rates_pass(&s.rates, heads));
+    int64_t late;
+    TRY(keys_counted(p, n, &f.sf, &s.rates, pulser_fact(p, w)->shape[key], &b, s.heads,
+                     &wait.keys));
+    if (n->n_in == 2 && node_sums_products(n)) {
+        wait.keys = larger(wait.keys, keys_late(p, n->in[1 - i], &late));
+        wait.queries = larger(wait.queries, rates_pass(&s.rates, late));
     }
     delay_find(&b, &wait, &s);
-    const struct operand o = { .part = PART_PLACES, .w = w, .query = query, .key = key };
-    TRY(operand_emit(p, n, &o, &s, &ret->wire));
+    s.heads = larger(-s.delay, 0);
+    sum->of = (struct operand) { .part = PART_PLACES, .w = w, .query = query, .key = key };
+    sum->band = b;
+    TRY(operand_emit(p, n, &sum->of, &s, &ret->wire));
     ret->sf = scores_fact(&s, query, key);
     ret->sf.weights = what == SHOWS_TRUE;
     ret->sf.masked = what == SHOWS_HIGH;
@@ -630,17 +647,21 @@ static rill_status sum_node(struct pulser *p, const struct node *n)
 {
     int axis;
     enum shows what;
-    unsigned i = summed_input(p, n, &axis, &what);
+    struct summed s = { .i = summed_input(p, n, &axis, &what) };
     struct flow w;
-    if (i == n->n_in)
+    if (s.i == n->n_in)
         return stuck_refuse(p, n);
-    if (places_known(p, n->in[i]))
-        TRY(places_flow(p, n, i, axis, what, &w));
-    else
-        w = (struct flow) { p->map[n->in[i]], p->sf[n->in[i]] };
+    const struct section *of = section_of(p, n->in[s.i]);
+    if (places_known(p, n->in[s.i]))
+        TRY(places_flow(p, n, axis, what, &s, &w));
+    else {
+        s.of = (struct operand) { .part = PART_SCORES, .w = n->in[s.i] };
+        s.band = of ? of->band : s.band;
+        w = (struct flow) { p->map[n->in[s.i]], p->sf[n->in[s.i]] };
+    }
     if (w.sf.key_axis != axis || !settled_for(&w.sf, what))
-        return shown_refuse(p, n, axis, i);
-    return node_sums_products(n) ? sum_product(p, n, i, &w) : sum_reduce(p, n, &w);
+        return shown_refuse(p, n, axis, s.i);
+    return node_sums_products(n) ? sum_product(p, n, &s, &w) : sum_reduce(p, n, &s, &w);
 }
 
 /* Sums of what positions make alone. */

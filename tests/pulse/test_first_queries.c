@@ -24,9 +24,10 @@ struct net {
         SIGMOID,
         BIASED,
         TURNED,
-        ASKED
-    } of;                    /* ASKED: weights of queries that
-                               see nothing are 0 */
+        ASKED,
+        MEANS
+    } of;                    /* ASKED: weights of queries that see nothing are 0; MEANS: weights are
+                                scores over how many keys the query sees */
     bool heads, norm, hides; /* hides: the frames decide which keys others see */
     int64_t asking, marked;  /* layers of which the frames decide what they see themselves; of which
                                 the first frame is turned, by its number */
@@ -138,6 +139,12 @@ static uint32_t weights_of(struct gb *b, const struct net *t, uint32_t y, uint32
                    last = gb_ints(b, -1);
     if (t->of == SIGMOID)
         return GB(b, "Mul", "", GB(b, "Sigmoid", "", s), GB(b, "Cast", "to=1", m));
+    if (t->of == MEANS) {
+        const uint32_t shown = GB(b, "Cast", "to=1", mask(b, t, y)),
+                       seen = GB(b, "ReduceSum", "keepdims=1", shown, last);
+        return GB(b, "Div", "", GB(b, "Mul", "", s, GB(b, "Cast", "to=1", m)),
+                  GB(b, "Max", "", seen, gb_scalar(b, 1)));
+    }
     if (t->of == BIASED)
         s = GB(b, "Sub", "", s,
                GB(b, "Cast", "to=1",
@@ -296,6 +303,24 @@ static void test_asking(void)
                  1 + k % 3, k % 2);
 }
 
+/* What the keys that a query sees are counted to be is known of first queries, too. */
+static void test_means(void)
+{
+    for (int64_t k = 0; k < 24; k++)
+        net_test(&(struct net) { .layers = 1 + k % 3,
+                                 .front = 1 + k % 4,
+                                 .left = k % 4,
+                                 .right = k / 5 % 2,
+                                 .chunk = k % 7 == 6 ? 2 : 0,
+                                 .first = k % 9 == 4 ? 1 + k % 4 : 0,
+                                 .pad = k % 6 < 4 ? TOKENS : k % 6 - 3,
+                                 .of = MEANS,
+                                 .hides = k % 5 == 2,
+                                 .heads = k / 3 % 2,
+                                 .cut = k % 5 },
+                 k % 7 == 6 ? 2 * (1 + k % 2) : 1 + k % 3, k % 2);
+}
+
 /* Copies of the first frame, of which a sequence without frames has none. */
 static void test_copies(void)
 {
@@ -409,6 +434,7 @@ int main(void)
     test_layers();
     test_asked();
     test_asking();
+    test_means();
     test_copies();
     test_chunks();
     return oracle_end();
