@@ -7,6 +7,7 @@
 #include "pulse/cut.h"
 #include "pulse/ints.h"
 #include "pulse/off_axis.h"
+#include "pulse/parts.h"
 #include "pulse/places.h"
 #include "pulse/positions.h"
 #include "pulse/rules.h"
@@ -344,24 +345,30 @@ static bool outputs_early(const struct pulser *p, const int64_t *delays)
     return early && !late;
 }
 
-/* With first queries apart where that makes an output earlier. */
-static rill_status graph_pulse_early(struct pulser *p)
+/* A walk that takes apart what `way` says, where that makes an output earlier. delays: of outputs,
+ * so far. */
+static rill_status graph_pulse_way(struct pulser *p, bool *way, int64_t *delays)
 {
-    const struct graph *src = p->src;
-    int64_t *delays = arena_array(p->arena, int64_t, src->n_outputs + 1);
-    if (!delays)
-        return pulser_no_memory(p);
-    p->early = p->may_be_early = false;
-    TRY(graph_pulse_again(p));
-    if (!p->may_be_early)
-        return RILL_OK;
-    for (uint32_t i = 0; i < src->n_outputs; i++)
-        delays[i] = p->sf[src->outputs[i]].delay;
-    p->early = true;
+    for (uint32_t i = 0; i < p->src->n_outputs; i++)
+        delays[i] = p->sf[p->src->outputs[i]].delay;
+    *way = true;
     if (graph_pulse_again(p) == RILL_OK && outputs_early(p, delays))
         return RILL_OK;
-    p->early = false;
+    *way = false;
     return graph_pulse_again(p);
+}
+
+/* With first queries apart, and parts of blocks, where that makes an output earlier. */
+static rill_status graph_pulse_early(struct pulser *p)
+{
+    int64_t *delays = arena_array(p->arena, int64_t, p->src->n_outputs + 1);
+    if (!delays)
+        return pulser_no_memory(p);
+    p->early = p->may_be_early = p->apart = p->may_be_apart = false;
+    TRY(graph_pulse_again(p));
+    if (p->may_be_early)
+        TRY(graph_pulse_way(p, &p->early, delays));
+    return p->may_be_apart ? graph_pulse_way(p, &p->apart, delays) : RILL_OK;
 }
 
 /* With larger pulses until one fits all strides. */
@@ -485,6 +492,7 @@ rill_status pgraph_cut(struct pgraph *ret, const struct dgraph *t, const struct 
                         .lead_in = opts ? opts->lead_in : 0,
                         .keep_bodies = opts && opts->keep_bodies,
                         .row_of = axis_row_of,
+                        .part_of = part_flow,
                         .walk = nodes_pulse,
                         .walk_branch = branch_walk,
                         .err = reterr };

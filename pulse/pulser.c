@@ -408,6 +408,7 @@ rill_status pulser_maps_new(struct pulser *p)
     p->histories = NULL;
     p->counted = NULL;
     p->first_scores = NULL;
+    p->parts = NULL;
     for (uint32_t w = 0; w < src->n_wires; w++) {
         const struct wire *from = &src->wires[w];
         p->map[w] = WIRE_NONE;

@@ -14,6 +14,7 @@
  *   known.c             what is made of constants alone
  *   counted.c           what is made of frame numbers alone, a frame at a time
  *   first_queries.c     queries that are known before the first run
+ *   parts.c             some indices beside time, no later than what they are made of
  *   heads.c             frames in front of a sequence that a recurrence runs over
  *   guard.c             numbers that an op checks, in frames outside the sequence
  *
@@ -31,8 +32,10 @@ struct shifts;         /* shifts.h */
 struct wire_history;   /* flow.c */
 struct counted_frames; /* counted.c */
 struct first_scores;   /* first_queries.c */
+struct part_made;      /* parts.c */
 struct flow;
 struct padded;
+struct wire_part; /* parts.h */
 
 /* A wire that does not stream and yet holds frames of a stream, from the run on in which so many
  * input frames have come; 0: it holds none. */
@@ -72,7 +75,10 @@ struct pulser {
         *positions;    /* of the outermost graph; NULL: nothing streams, or a body is pulsed */
     bool early;        /* attention takes first queries apart: first_queries.h */
     bool may_be_early; /* this walk, or another one, would find such */
-    struct first_scores *first_scores; /* that were made, to serve again */
+    bool apart;        /* parts of blocks are made apart where they come earlier: parts.h */
+    bool may_be_apart; /* this walk, or another one, would find such */
+    struct part_made *parts;           /* that were made, to serve again */
+    struct first_scores *first_scores; /* the same */
     bool *made;                        /* these four stand where positions do: places.h */
     struct shifts *shifts;
     struct bands *bands;
@@ -83,9 +89,10 @@ struct pulser {
     uint32_t valid; /* of a body that runs once a frame and checks numbers: whether the frame is one
                        of the sequence; WIRE_NONE: of no such body */
     bool keep_bodies;
-    /* What rules ask for and stands above them: the table of rows (rules.c), and the walk of src
-     * into dst, whose inputs, states and maps are set up (cut.c). */
+    /* What rules ask for and stands above them: the table of rows (rules.c), parts of wires
+     * (parts.c), and the walk of src into dst, whose inputs, states and maps are set up (cut.c). */
     const struct axis_row *(*row_of)(const struct op *op);
+    rill_status (*part_of)(struct pulser *p, const struct wire_part *x, struct flow *ret);
     rill_status (*walk)(struct pulser *p);
     rill_status (*walk_branch)(struct pulser *p); /* of a graph that has positions of its own */
     const struct node *stopped;                   /* at which the walk was refused; NULL: at none */

@@ -8,6 +8,7 @@
 #include "pulse/lengths.h"
 #include "pulse/positions.h"
 #include "pulse/off_axis.h"
+#include "pulse/parts.h"
 #include "pulse/rules.h"
 
 #include <stdio.h>
@@ -19,7 +20,7 @@
 
 /* Indices that grow evenly along each of their axes. */
 struct even {
-    int64_t start, step[RANK_MAX];
+    int64_t start, step[RANK_MAX], size[RANK_MAX]; /* size: 0 of time */
 };
 
 static const struct dim *place(const struct positions *ps, const struct dim *e, int rank, int one)
@@ -41,7 +42,9 @@ static bool indices_even(const struct pulser *p, uint32_t w, struct even *ret)
         const struct dim *one = place(ps, at->e, rank, k);
         if (!dim_is_const(zero) || !dim_is_const(one))
             return false;
+        const struct dim *size = pulser_fact(p, w)->shape[k];
         ret->step[k] = dim_value(one) - dim_value(zero);
+        ret->size[k] = dim_is_const(size) ? dim_value(size) : 0;
         e = dim_add(ps->dims, e, dim_mul_int(ps->dims, ps->axis[k], ret->step[k]));
     }
     ret->start = dim_is_const(zero) ? dim_value(zero) : 0;
@@ -134,17 +137,17 @@ static rill_status frames_inside(const struct pulser *p, const struct node *n, c
 static rill_status window_indices(struct pulser *p, const struct node *n, const struct even *e,
                                   int time, int64_t pulse, int64_t low, uint32_t *ret)
 {
-    const struct fact *f = pulser_fact(p, n->in[1]);
+    const int rank = pulser_fact(p, n->in[1])->rank;
     int64_t dim[RANK_MAX], stride[RANK_MAX];
-    for (int k = 0; k < f->rank; k++)
-        dim[k] = k == time ? pulse : dim_value(f->shape[k]);
-    struct tensor *t = tensor_new(p->arena, DTYPE_I64, f->rank, dim);
+    for (int k = 0; k < rank; k++)
+        dim[k] = k == time ? pulse : e->size[k];
+    struct tensor *t = tensor_new(p->arena, DTYPE_I64, rank, dim);
     if (!t)
         return pulser_no_memory(p);
     tensor_strides(t, stride);
     for (int64_t i = 0; i < tensor_count(t); i++) {
         int64_t at = e->start - low;
-        for (int k = 0; k < f->rank; k++)
+        for (int k = 0; k < rank; k++)
             at += e->step[k] * (i / stride[k] % dim[k]);
         ((int64_t *) t->data)[i] = at;
     }
@@ -153,17 +156,17 @@ static rill_status window_indices(struct pulser *p, const struct node *n, const 
 }
 
 /* Windows over the data: the indices of several frames for each frame of the output. */
-static rill_status gather_windows(struct pulser *p, const struct node *n, struct flow *f,
+static rill_status windows_gather(struct pulser *p, const struct node *n, struct flow *f,
                                   const struct even *e, int time)
 {
-    const struct fact *i = pulser_fact(p, n->in[1]);
+    const int rank = pulser_fact(p, n->in[1])->rank;
     int64_t low = e->start, span = 0, count = 1;
-    uint32_t in[2], out;
+    uint32_t in[2];
     struct flow_window w;
-    for (int k = 0; k < i->rank; k++) {
+    for (int k = 0; k < rank; k++) {
         if (k == time)
             continue;
-        int64_t size = dim_is_const(i->shape[k]) ? dim_value(i->shape[k]) : 0, reach;
+        int64_t size = e->size[k], reach;
         if (size < 1 || __builtin_mul_overflow(count, size, &count) || count > 1 << 24 ||
             __builtin_mul_overflow(e->step[k], size - 1, &reach) || reach > 1 << 24 ||
             reach < -(1 << 24))
@@ -183,9 +186,36 @@ static rill_status gather_windows(struct pulser *p, const struct node *n, struct
     TRY(flow_windows(p, n, f, &w));
     TRY(window_indices(p, n, e, time, f->sf.pulse, low, &in[1]));
     in[0] = f->wire;
-    TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, &out, 1));
     f->sf.axis += time;
-    return pulser_bind(p, n, 0, out, &f->sf);
+    return pulser_emit(p, n->op, n->name, n->attr, in, 2, &f->wire, 1);
+}
+
+static rill_status gather_windows(struct pulser *p, const struct node *n, struct flow *f,
+                                  const struct even *e, int time)
+{
+    TRY(windows_gather(p, n, f, e, time));
+    return pulser_bind(p, n, 0, f->wire, &f->sf);
+}
+
+rill_status gather_part(struct pulser *p, const struct node *n, const struct wire_part *x,
+                        struct flow *ret, bool *ret_is)
+{
+    const struct stream_fact *at = pulser_stream(p, n->in[1]);
+    struct axis_window *window = &p->windows[n - p->src->nodes];
+    const struct axis_window was = *window;
+    struct even e;
+    if (!at || !flow_of(p, n->in[0], ret) || !indices_even(p, n->in[1], &e))
+        return RILL_OK;
+    const int k = x->axis - ret->sf.axis;
+    if (k < 0 || k >= pulser_fact(p, n->in[1])->rank || k == at->axis || e.start < 0 ||
+        e.step[at->axis] < 1)
+        return RILL_OK;
+    *ret_is = true;
+    e.start += x->from * e.step[k];
+    e.size[k] = x->to - x->from;
+    const rill_status s = windows_gather(p, n, ret, &e, at->axis);
+    *window = was;
+    return s;
 }
 
 /* Indices that are no range: constants pick a few frames of the whole sequence. */

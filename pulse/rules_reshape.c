@@ -5,6 +5,7 @@
 #include "engine/ops/clock.h"
 #include "pulse/axes.h"
 #include "pulse/ints.h"
+#include "pulse/parts.h"
 #include "pulse/remainders.h"
 #include "pulse/rules.h"
 #include "pulse/tracks.h"
@@ -130,6 +131,127 @@ static rill_status padded_carry(struct pulser *p, const struct node *n, const st
         TRY(part_emit(p, n, axis, q.after, &q.tail));
     p->padded[n->out[0]] = q;
     return RILL_OK;
+}
+
+/* ---- blocks of which the first frames come before the last ---- */
+
+/* An axis of blocks, that time is merged with: each of its indices becomes so many frames. */
+struct blocks {
+    struct wire_part all; /* to: its size */
+    int64_t frames;
+    int64_t first; /* indices that come a block before the others do */
+};
+
+static bool blocks_of(const struct pulser *p, const struct node *n, const struct ratio *r, int time,
+                      struct blocks *ret)
+{
+    const struct fact *f = pulser_fact(p, n->in[0]);
+    int axis = time + 1;
+    while (axis < f->rank && dim_is(f->shape[axis], 1))
+        axis++;
+    if (p->outer || r->den != 1 || axis == f->rank || !dim_is_const(f->shape[axis]))
+        return false;
+    const int64_t size = dim_value(f->shape[axis]);
+    *ret = (struct blocks) { .all = { n->in[0], axis, 0, size }, .frames = r->num / size };
+    return size > 1 && r->num % size == 0;
+}
+
+/* Of a part of which nothing is emitted; INT64_MAX: there is none. */
+static int64_t part_delay(struct pulser *p, const struct wire_part *x)
+{
+    const struct pulser before = *p;
+    const struct graph dst = *p->dst;
+    struct flow f;
+    rill_error why = { 0 };
+    p->err = &why;
+    const rill_status s = p->part_of(p, x, &f);
+    *p = before;
+    *p->dst = dst;
+    return s == RILL_OK ? f.sf.delay : INT64_MAX;
+}
+
+/* As many indices as come, together, before the delay of the whole; 0 where the others alone come
+ * later than that. */
+static int64_t blocks_first(struct pulser *p, const struct blocks *b, int64_t delay)
+{
+    struct wire_part x = b->all, late = b->all;
+    int64_t some = 0, all = b->all.to;
+    while (all - some > 1) {
+        x.to = (some + all) / 2;
+        *(part_delay(p, &x) < delay ? &some : &all) = x.to;
+    }
+    late.from = some;
+    return some && part_delay(p, &late) <= delay ? some : 0;
+}
+
+/* Blocks begin with the frames that come last: those, and of the next block the others. */
+static rill_status blocks_begin(struct pulser *p, const struct node *n, const struct blocks *b,
+                                struct flow *f)
+{
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = b->all.axis };
+    struct wire_part late = b->all, early = b->all;
+    struct flow in[2];
+    late.from = early.to = b->first;
+    TRY(p->part_of(p, &late, &in[0]));
+    TRY(p->part_of(p, &early, &in[1]));
+    TRY(flow_delay(p, n->name, &in[0], f->sf.delay - in[0].sf.delay));
+    TRY(flow_delay(p, n->name, &in[1], f->sf.delay - 1 - in[1].sf.delay));
+    return pulser_emit_op(p, OP_CONCAT, n->name, &along, 1,
+                          (const uint32_t[]) { in[0].wire, in[1].wire }, 2, &f->wire);
+}
+
+/* f: of the blocks; ret_first: frames that come before blocks begin. */
+static rill_status reshape_blocks(struct pulser *p, const struct node *n, const struct ratio *r,
+                                  struct flow *f, int64_t *ret_first)
+{
+    struct blocks b;
+    *ret_first = 0;
+    if (f->sf.uniform || f->sf.delay < 1 || !blocks_of(p, n, r, f->sf.axis, &b) ||
+        !(b.first = blocks_first(p, &b, f->sf.delay)))
+        return RILL_OK;
+    p->may_be_apart = true;
+    if (!p->apart)
+        return RILL_OK;
+    *ret_first = b.first * b.frames;
+    return blocks_begin(p, n, &b, f);
+}
+
+/* The windows of a run, of so many frames and `hop` apart, beside time. */
+static rill_status blocks_cut(struct pulser *p, const struct node *n, struct flow *f, int64_t hop,
+                              int64_t frames)
+{
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = f->sf.axis };
+    struct tensor *at =
+        tensor_new(p->arena, DTYPE_I64, 2, (const int64_t[]) { f->sf.pulse, frames });
+    uint32_t in[2] = { f->wire };
+    if (!at)
+        return pulser_no_memory(p);
+    for (int64_t i = 0; i < tensor_count(at); i++)
+        ((int64_t *) at->data)[i] = i / frames * hop + i % frames;
+    in[1] = graph_add_const(p->dst, n->name, at);
+    return in[1] == WIRE_NONE ? pulser_no_memory(p)
+                              : pulser_emit_op(p, OP_GATHER, n->name, &along, 1, in, 2, &f->wire);
+}
+
+/* A Reshape that cuts time into blocks: windows side by side, some frames of each. */
+rill_status reshape_part(struct pulser *p, const struct node *n, const struct wire_part *x,
+                         struct flow *ret, bool *ret_is)
+{
+    const struct fact *to = pulser_fact(p, n->out[0]);
+    const struct stream_fact *made = pulser_stream(p, n->out[0]);
+    struct axis_window *window = &p->windows[n - p->src->nodes];
+    const struct axis_window was = *window;
+    if (!flow_of(p, n->in[0], ret) || x->axis != made->axis + 1 || ret->sf.axis != made->axis ||
+        to->rank != pulser_fact(p, n->in[0])->rank + 1 || !dim_is_const(to->shape[x->axis]))
+        return RILL_OK;
+    const int64_t size = dim_value(to->shape[x->axis]), frames = x->to - x->from;
+    if (made->pulse * size != ret->sf.pulse)
+        return RILL_OK;
+    struct flow_window w = { .before = -x->from, .span = frames - 1, .stride = size };
+    TRY(flow_windows(p, n, ret, &w));
+    *window = was;
+    *ret_is = true;
+    return blocks_cut(p, n, ret, size, frames);
 }
 
 /* ---- a batch of sequences in rows ---- */
@@ -265,6 +387,7 @@ rill_status rule_reshape(struct pulser *p, const struct node *n)
 {
     struct flow f;
     struct ratio r;
+    int64_t first;
     if (!flow_of(p, n->in[0], &f))
         return pulser_refuse_shapes(p, n, "its sizes run along time");
     const struct fact *from = pulser_fact(p, n->in[0]), *to = pulser_fact(p, n->out[0]);
@@ -280,7 +403,9 @@ rill_status rule_reshape(struct pulser *p, const struct node *n)
         return refuse_leading(p, n);
     if (!frames_ratio(p, from->shape[f.sf.axis], to->shape[axis], &r))
         return pulser_refuse_shapes(p, n, "the time axis does not grow evenly");
+    TRY(reshape_blocks(p, n, &r, &f, &first));
     TRY(reshape_frames(p, n, &r, &f));
+    f.sf.delay -= first;
     for (int i = 0; i < to->rank; i++)
         if (i != axis && !dim_is_const(to->shape[i]))
             return refuse_unknown(p, n, from->shape[f.sf.axis], to->shape[axis], &r);
