@@ -18,9 +18,7 @@ static bool may_lack(const struct pulser *p, const struct flow *f, int64_t end, 
     if (!lengths_decide(p, &f->sf.length, 1, end, false, &l))
         return true;
     for (int64_t at = 1; at < l.end; at++)
-        if (dims_allow(p->dst->dims, p->symbol, at) &&
-            !dims_need_broken(p->dst->dims, p->symbol, at) &&
-            dim_eval(f->sf.length, p->symbol, at, &v) && v < end)
+        if (lengths_matter(p, at) && dim_eval(f->sf.length, p->symbol, at, &v) && v < end)
             last = at;
     *ret_least = last < l.end - l.period ? last + 1 : 0;
     return last > 0;

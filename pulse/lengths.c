@@ -59,6 +59,29 @@ int64_t lengths_even_from(const struct pulser *p, const struct dim *a, const str
     return from + l.period <= l.end || from == 0 ? from : 0;
 }
 
+static bool has_elements(const struct pulser *p, const struct fact *f, int64_t at)
+{
+    int64_t v;
+    for (int a = 0; a < f->rank; a++)
+        if (dim_eval(f->shape[a], p->symbol, at, &v) && v == 0)
+            return false;
+    return true;
+}
+
+static bool gives_some(const struct pulser *p, int64_t at)
+{
+    bool some = p->outer || p->src->n_outputs == 0;
+    for (uint32_t i = 0; !some && i < p->src->n_outputs; i++)
+        some = has_elements(p, pulser_fact(p, p->src->outputs[i]), at);
+    return some;
+}
+
+bool lengths_matter(const struct pulser *p, int64_t at)
+{
+    return dims_allow(p->src->dims, p->symbol, at) &&
+        !dims_need_broken(p->src->dims, p->symbol, at) && gives_some(p, at);
+}
+
 bool lengths_short(const struct pulser *p, const struct dim *d, int64_t less)
 {
     struct lengths l;
@@ -66,9 +89,7 @@ bool lengths_short(const struct pulser *p, const struct dim *d, int64_t less)
     if (!lengths_decide(p, &d, 1, less, false, &l))
         return true;
     for (int64_t at = 0; at < l.end; at++)
-        if (dims_allow(p->src->dims, p->symbol, at) &&
-            !dims_need_broken(p->src->dims, p->symbol, at) &&
-            (!dim_eval(d, p->symbol, at, &v) || (v != 0 && v < less)))
+        if (lengths_matter(p, at) && (!dim_eval(d, p->symbol, at, &v) || (v != 0 && v < less)))
             return true;
     return false;
 }
@@ -80,9 +101,7 @@ bool lengths_negative(const struct pulser *p, const struct dim *d)
     if (!lengths_decide(p, &d, 1, 0, false, &l))
         return true;
     for (int64_t at = 0; at < l.end; at++)
-        if (dims_allow(p->src->dims, p->symbol, at) &&
-            !dims_need_broken(p->src->dims, p->symbol, at) &&
-            (!dim_eval(d, p->symbol, at, &v) || v < 0))
+        if (lengths_matter(p, at) && (!dim_eval(d, p->symbol, at, &v) || v < 0))
             return true;
     return false;
 }

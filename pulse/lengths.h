@@ -33,6 +33,10 @@ bool lengths_range(const struct pulser *p, const struct dim *d, int64_t *ret_lea
  * evenly. 0: none is known. */
 int64_t lengths_even_from(const struct pulser *p, const struct dim *a, const struct dim *b);
 
+/* Whether sequences of that length are allowed, are refused by nobody, and anything comes of them.
+ */
+bool lengths_matter(const struct pulser *p, int64_t at);
+
 /* Whether it is less than 0 for a length that is allowed, or that is not known. */
 bool lengths_negative(const struct pulser *p, const struct dim *d);
 /* The same of d less so many, but where d is 0. */

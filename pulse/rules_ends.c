@@ -410,8 +410,7 @@ static bool head_fits(const struct pulser *p, const struct dim *head, const stru
     if (!lengths_decide(p, both, 2, most, false, &l))
         return false;
     for (int64_t at = 0; at < l.end; at++)
-        if (dims_allow(p->dst->dims, p->symbol, at) &&
-            !dims_need_broken(p->dst->dims, p->symbol, at) && dim_eval(head, p->symbol, at, &h) &&
+        if (lengths_matter(p, at) && dim_eval(head, p->symbol, at, &h) &&
             dim_eval(behind, p->symbol, at, &s) && h != most && s != 0)
             last = at;
     *ret_least = last < l.end - l.period ? last + 1 : 0;

@@ -14,6 +14,8 @@ enum dim_claim_kind {
 
 rill_status dims_claim_add(struct dims *ds, enum dim_claim_kind kind, const char *text,
                            const struct dim *ge0, rill_error *reterr);
+/* d >= 0 is assumed, and claimed as needed: at other lengths an op ends the whole run. */
+rill_status dims_need(struct dims *ds, const struct dim *d, rill_error *reterr);
 /* Until the end what is assumed is of a branch that may not run: of lengths that it does not hold
  * of the others may give something, so that it is claimed as needed, too. They may lie within each
  * other. */

@@ -644,7 +644,7 @@ const char *dims_need_broken(const struct dims *ds, const struct dim *symbol, in
     return NULL;
 }
 
-rill_status dims_assume(struct dims *ds, const struct dim *d, rill_error *reterr)
+static rill_status assume(struct dims *ds, const struct dim *d, bool needed, rill_error *reterr)
 {
     char text[160];
     struct parser p = { .ds = ds, .text = text, .at = text, .err = reterr };
@@ -656,10 +656,20 @@ rill_status dims_assume(struct dims *ds, const struct dim *d, rill_error *reterr
     int n = dim_print(d, text, sizeof text);
     if (n < (int) sizeof text)
         snprintf(text + n, sizeof text - (size_t) n, " >= 0");
-    if (ds->n_branches)
+    if (needed)
         TRY(dims_claim_add(ds, DIM_CLAIM_NEEDED, text, d, reterr));
     lin_init(&l, d);
     return assert_ge0(&p, &l);
+}
+
+rill_status dims_assume(struct dims *ds, const struct dim *d, rill_error *reterr)
+{
+    return assume(ds, d, ds->n_branches > 0, reterr);
+}
+
+rill_status dims_need(struct dims *ds, const struct dim *d, rill_error *reterr)
+{
+    return assume(ds, d, true, reterr);
 }
 
 void dims_branch_begin(struct dims *ds)

@@ -48,7 +48,7 @@ rill_status conv_shape_infer(struct infer *c, enum dtype type)
     shape[0] = c->in[IN_X]->shape[0];
     shape[1] = c->in[IN_W]->shape[0];
     for (int i = 0; i < w.axes; i++)
-        TRY(window_size(c, &a->w, &w, i, c->in[IN_X]->shape[2 + i], &shape[2 + i]));
+        TRY(window_size(c, &a->w, false, &w, i, c->in[IN_X]->shape[2 + i], &shape[2 + i]));
     infer_shape(c, 0, type, c->in[IN_X]->rank, shape);
     return RILL_OK;
 }

@@ -72,7 +72,7 @@ static rill_status pool_infer(struct infer *c)
     shape[0] = x->shape[0];
     shape[1] = x->shape[1];
     for (int i = 0; i < w.axes; i++)
-        TRY(window_size(c, &a->w, &w, i, x->shape[2 + i], &shape[2 + i]));
+        TRY(window_size(c, &a->w, true, &w, i, x->shape[2 + i], &shape[2 + i]));
     if (infer_has(c, 1))
         TRY(counted_check(c));
     infer_shape(c, 0, x->type, x->rank, shape);

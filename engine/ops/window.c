@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/window.h"
+#include "engine/base/dim_claims.h"
 
 const char *const auto_pad_names[] = { "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER", NULL };
 
@@ -102,8 +103,8 @@ rill_status window_bias_check(struct infer *c, const struct dim *cout)
     return RILL_OK;
 }
 
-rill_status window_size(struct infer *c, const struct window_attr *a, struct window *w, int i,
-                        const struct dim *n, const struct dim **ret)
+rill_status window_size(struct infer *c, const struct window_attr *a, bool pool, struct window *w,
+                        int i, const struct dim *n, const struct dim **ret)
 {
     struct dims *ds = c->dims;
     if (a->auto_pad == PAD_SAME_UPPER || a->auto_pad == PAD_SAME_LOWER) {
@@ -111,15 +112,16 @@ rill_status window_size(struct infer *c, const struct window_attr *a, struct win
         return RILL_OK;
     }
     const struct dim *span = dim_add_int(ds, n, w->before[i] + w->after[i] - reach(w, i));
+    const int64_t short_by = pool && w->stride[i] == 1 ? 1 : 0;
     if (dim_is_const(span) && dim_value(span) < 0 && a->may_lack) {
         *ret = dim_int(ds, 0);
         return RILL_OK;
     }
-    if (dim_is_const(span) && dim_value(span) < 0)
+    if (dim_is_const(span) && dim_value(span) < -short_by)
         return infer_fail(c, "the kernel reaches over %lld, the padded input has %lld on axis %d",
                           (long long) reach(w, i), (long long) (dim_value(span) + reach(w, i)), i);
     if (!dim_is_const(span) && !a->may_lack)
-        TRY(dims_assume(ds, span, c->err));
+        TRY(dims_need(ds, dim_add_int(ds, span, short_by), c->err));
     *ret = dim_add_int(ds,
                        a->ceil_mode ? dim_div_ceil_int(ds, span, w->stride[i])
                                     : dim_div_int(ds, span, w->stride[i]),

@@ -75,9 +75,10 @@ rill_status conv_shape_infer(struct infer *c, enum dtype type);
 /* Input 2 of a convolution, where there is one: f32[cout]. */
 rill_status window_bias_check(struct infer *c, const struct dim *cout);
 
-/* Output size on spatial axis i of an input of n. */
-rill_status window_size(struct infer *c, const struct window_attr *a, struct window *w, int i,
-                        const struct dim *n, const struct dim **ret);
+/* Output size on spatial axis i of an input of n. A pool of stride 1 gives nothing of one frame
+ * less than its windows have. */
+rill_status window_size(struct infer *c, const struct window_attr *a, bool pool, struct window *w,
+                        int i, const struct dim *n, const struct dim **ret);
 
 /* The window for known sizes, where infer has accepted them, with the pads of SAME padding. */
 void window_fix(const struct window_attr *a, enum same_kind kind, struct window *w,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* First frames in front of a sequence, of which one without frames has none: what stands around
  * them, and what reads that, is the whole run at every length. */
+#include "engine/rewrite/declutter/passes.h"
+#include "engine/rewrite/pass.h"
 #include "tests/pulse/oracle.h"
 
 #include <math.h>
@@ -202,6 +204,80 @@ static void made_test(enum made t)
     oracle_close(&o);
 }
 
+/* ---- what windows make of one frame too few ---- */
+
+enum window { MAX_2, MEAN_3, MAX_3_PADDED, CONV_2, N_WINDOWS };
+enum behind { TOKENS_EDGE, TOKENS_EDGES, TOKENS_LAST, FIRST, TOKEN_FIRST, LAST_TWICE, N_BEHIND };
+
+struct lacking {
+    enum window window;
+    enum behind behind;
+};
+
+static uint32_t last(struct gb *b, uint32_t x)
+{
+    return gb_slice(b, x, 1, -1, INT64_MAX, 1);
+}
+
+static uint32_t windows(struct gb *b, enum window w, uint32_t x)
+{
+    x = gb_transpose(b, x, "0,2,1");
+    switch (w) {
+    case MAX_2: x = GB(b, "MaxPool", "kernel_shape=2", x); break;
+    case MEAN_3: x = GB(b, "AveragePool", "kernel_shape=3", x); break;
+    case MAX_3_PADDED: x = GB(b, "MaxPool", "kernel_shape=3 pads=1,0", x); break;
+    default: x = GB(b, "Conv", "", x, gb_weights(b, 3, WIDTH, WIDTH, 2));
+    }
+    return gb_transpose(b, x, "0,2,1");
+}
+
+static void lacking_recipe(struct gb *b, const void *ctx)
+{
+    const struct lacking *t = ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), y = windows(b, t->window, x),
+                   one = gb_slice(b, y, 1, 0, 1, 1), z = join(b, tokens(b, 2), y);
+    switch (t->behind) {
+    case TOKENS_EDGE: gb_output(b, gb_pad(b, z, 3, 1, "edge", 0, 2)); return;
+    case TOKENS_EDGES: gb_output(b, gb_pad(b, z, 3, 1, "edge", 1, 1)); return;
+    case TOKENS_LAST: gb_output(b, join(b, gb_slice(b, z, 1, 1, INT64_MAX, 1), last(b, z))); return;
+    case FIRST: gb_output(b, join(b, one, y)); return;
+    case TOKEN_FIRST: gb_output(b, GB(b, "Concat", "axis=1", tokens(b, 1), one, y)); return;
+    default:
+        gb_output(b,
+                  GB(b, "Concat", "axis=1", gb_slice(b, y, 1, 3, INT64_MAX, 1), last(b, y),
+                     last(b, y)));
+    }
+}
+
+/* Pools give no frames of it, as far as the whole run goes; of less, as convolutions do of any, the
+ * length is refused. */
+static void lacking_test(const struct lacking *t)
+{
+    static const struct pass copies = { "last-frames", true, graph_with_last_frames_padded };
+    static const int64_t pulses[] = { 1, 3, -1 };
+    const int64_t least = t->window == MEAN_3 || t->window == CONV_2 ? 2 : 1;
+    struct oracle o = { .seed = 1 };
+    char name[60];
+    snprintf(name, sizeof name, "window %d, behind %d", (int) t->window, (int) t->behind);
+    const bool streams = oracle_open(&o, lacking_recipe, t, NULL) == LAW_HOLDS &&
+        passes_run(&copies, 1, &o.model->decluttered.g, &o.model->decluttered.g, NULL, &o.err) ==
+            RILL_OK;
+    oracle_check(streams, "%s: %s", name, o.err.text);
+    for (const int64_t *p = pulses; streams && *p > 0; p++) {
+        const bool cut = oracle_pulse(&o, *p) == LAW_HOLDS;
+        oracle_check(cut, "%s, pulse %d: %s", name, (int) *p, o.err.text);
+        for (int64_t n = 0; cut && n < 9; n++) {
+            const enum verdict v = oracle_law(&o, n, (uint32_t) (3 * n));
+            oracle_check(v == (n >= least ? LAW_HOLDS : LAW_NO_WHOLE),
+                         "%s, pulse %d, length %d: %s", name, (int) *p, (int) n, o.err.text);
+            const rill_status s = rill_plan_check_length(o.plan, 0, (uint64_t) n, &o.err);
+            oracle_check((s == RILL_OK) == (n >= least), "%s: length %d is taken for another", name,
+                         (int) n);
+        }
+    }
+    oracle_close(&o);
+}
+
 int main(void)
 {
     for (int h = 0; h < N_HEADS; h++)
@@ -211,5 +287,8 @@ int main(void)
                     net_test(&(struct net) { (enum head) h, (enum around) a, (enum reader) r });
     for (int m = 0; m < N_MADE; m++)
         made_test((enum made) m);
+    for (int w = 0; w < N_WINDOWS; w++)
+        for (int k = 0; k < N_BEHIND; k++)
+            lacking_test(&(struct lacking) { (enum window) w, (enum behind) k });
     return oracle_end();
 }
