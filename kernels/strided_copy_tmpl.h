@@ -3,16 +3,21 @@
 
 typedef float FN(quad) __attribute__((vector_size(16), aligned(4)));
 
+/* step: 1, or 2, where eight are read. */
+static inline FN(quad) FN(quad_every)(const float *x, const int step)
+{
+    const FN(quad) a = *(const FN(quad) *) (const void *) x;
+    return step == 1
+        ? a
+        : __builtin_shufflevector(a, *(const FN(quad) *) (const void *) (x + 4), 0, 2, 4, 6);
+}
+
 /* y[i] = x[2 * i], four at once while all eight that are read exist. Returns how many. */
 static inline size_t FN(move_seconds)(float *y, const float *x, size_t n)
 {
     size_t i = 0;
-    for (; i + 4 < n; i += 4) {
-        FN(quad)
-        a = *(const FN(quad) *) (const void *) (x + 2 * i),
-        b = *(const FN(quad) *) (const void *) (x + 2 * i + 4);
-        *(FN(quad) *) (void *) (y + i) = __builtin_shufflevector(a, b, 0, 2, 4, 6);
-    }
+    for (; i + 4 < n; i += 4)
+        *(FN(quad) *) (void *) (y + i) = FN(quad_every)(x + 2 * i, 2);
     return i;
 }
 
@@ -40,23 +45,49 @@ static inline void FN(move_row)(float *y, const float *x, size_t n, ptrdiff_t fr
         y[(ptrdiff_t) i * to] = x[(ptrdiff_t) i * from];
 }
 
-/* Short dense rows: one masked vector each. */
-static inline void FN(move_narrow)(float *y, const float *x, size_t rows, size_t n, ptrdiff_t from,
-                                   ptrdiff_t to)
+/* Rows of up to four that come to lie one after the other, at least one apart in x: four are moved
+ * of each, the next row goes over what is too many. Returns how many rows were moved: behind the
+ * others there are four to read and to write. */
+static inline size_t FN(move_dense)(float *y, const float *x, size_t rows, size_t n, ptrdiff_t from)
 {
-    for (size_t i = 0; i < rows; i++, y += to, x += from)
+    size_t i = 0;
+    for (; i + (4 - n) < rows; i++, y += n, x += from)
+        *(FN(quad) *) (void *) y = FN(quad_every)(x, 1);
+    return i;
+}
+
+/* Short dense rows: one masked vector each. */
+static inline void FN(move_narrow)(float *y, const float *x, const struct kern_strided_copy *m)
+{
+    const size_t rows = m->n[2], n = m->n[3];
+    const ptrdiff_t from = m->from[2], to = m->to[2];
+    size_t i = 0;
+    if (n > 0 && n <= 4 && to == (ptrdiff_t) n && from > 0 && !m->overlaps)
+        i = FN(move_dense)(y, x, rows, n, from);
+    for (y += (ptrdiff_t) i * to, x += (ptrdiff_t) i * from; i < rows; i++, y += to, x += from)
         v16_store_n(y, v16_load_n(x, n), n);
 }
 
-/* y[r][c] = x[c][r] for four rows and columns; ldy and ldx from row to row. */
-static inline void FN(quad_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx)
+/* Rows of two or three. */
+static inline void FN(move_few)(float *y, const float *x, const struct kern_strided_copy *m)
+{
+    const ptrdiff_t from = m->from[3], to = m->to[3];
+    for (size_t i = 0; i < m->n[2]; i++, y += m->to[2], x += m->from[2]) {
+        y[0] = x[0];
+        y[to] = x[from];
+        if (m->n[3] > 2)
+            y[2 * to] = x[2 * from];
+    }
+}
+
+/* y[r][c] = x[c][step * r] for four rows and columns; ldy and ldx from row to row. */
+static inline void FN(quad_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx,
+                                 const int step)
 {
     FN(quad)
-    a = *(const FN(quad) *) (const void *) x,
-    b = *(const FN(quad) *) (const void *) (x + ldx);
+    a = FN(quad_every)(x, step), b = FN(quad_every)(x + ldx, step);
     FN(quad)
-    c = *(const FN(quad) *) (const void *) (x + 2 * ldx),
-    d = *(const FN(quad) *) (const void *) (x + 3 * ldx);
+    c = FN(quad_every)(x + 2 * ldx, step), d = FN(quad_every)(x + 3 * ldx, step);
     FN(quad)
     ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
     cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
@@ -89,26 +120,25 @@ static inline void FN(square_turn)(float *y, ptrdiff_t ldy, const float *x, ptrd
 {
     for (ptrdiff_t c = 0; c < 16; c += 4)
         V16_UNROLL for (ptrdiff_t r = 0; r < 16; r += 4)
-            FN(quad_turn)(y + r * ldy + c, ldy, x + c * ldx + r, ldx);
+            FN(quad_turn)(y + r * ldy + c, ldy, x + c * ldx + r, ldx, 1);
 }
 #endif
 
-/* Up to 16 rows of y[r * ldy + c] = x[c * ldx + r], by fours. */
+/* y[r * ldy + c] = x[c * ldx + step * r], by fours. */
 static inline void FN(turn_few)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t rows,
-                                size_t columns)
+                                size_t columns, const int step)
 {
+    const size_t quads = step == 1 ? rows / 4 : (rows - 1) / 4; /* of each second no eighth is there */
     size_t c = 0, r = 0;
     for (; c + 4 <= columns; c += 4)
-        for (r = 0; r + 4 <= rows; r += 4)
+        for (r = 0; r < 4 * quads; r += 4)
             FN(quad_turn)
-            (y + (ptrdiff_t) r * ldy + (ptrdiff_t) c, ldy, x + (ptrdiff_t) c * ldx + (ptrdiff_t) r,
-             ldx);
-    for (r = 0; r < rows; r++) {
-        const size_t from = r < rows / 4 * 4 ? c : 0;
-        FN(move_row)
-        (y + (ptrdiff_t) r * ldy + (ptrdiff_t) from, x + (ptrdiff_t) from * ldx + r, columns - from,
-         ldx, 1);
-    }
+            (y + (ptrdiff_t) r * ldy + (ptrdiff_t) c, ldy,
+             x + (ptrdiff_t) c * ldx + (ptrdiff_t) r * step, ldx, step);
+    for (r = c < columns ? 0 : 4 * quads; r < rows; r++)
+        for (size_t i = r < 4 * quads ? c : 0; i < columns; i++)
+            y[(ptrdiff_t) r * ldy + (ptrdiff_t) i] =
+                x[(ptrdiff_t) i * ldx + (ptrdiff_t) r * step];
 }
 
 /* Rows that are taken together: of a few lines of x each is then read for as long as a processor needs to
@@ -142,7 +172,7 @@ static inline void FN(turn_rows)(float *y, ptrdiff_t ldy, const float *x, ptrdif
     for (size_t r = 0; r < rows && whole < columns; r += 16)
         FN(turn_few)
         (y + (ptrdiff_t) r * ldy + (ptrdiff_t) whole, ldy,
-         x + (ptrdiff_t) whole * ldx + (ptrdiff_t) r, ldx, 16, columns - whole);
+         x + (ptrdiff_t) whole * ldx + (ptrdiff_t) r, ldx, 16, columns - whole, 1);
 }
 
 /* y[r * ldy + c] = x[c * ldx + r], r < rows, c < columns; y and x apart. */
@@ -154,7 +184,7 @@ static void FN(move_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx
         FN(turn_rows)
         (y + (ptrdiff_t) r * ldy, ldy, x + r, ldx, whole - r < block ? whole - r : block, columns);
     if (whole < rows)
-        FN(turn_few)(y + (ptrdiff_t) whole * ldy, ldy, x + whole, ldx, rows - whole, columns);
+        FN(turn_few)(y + (ptrdiff_t) whole * ldy, ldy, x + whole, ldx, rows - whole, columns, 1);
 }
 
 #ifdef V16_EIGHTS
@@ -209,17 +239,27 @@ static void FN(strided_copy_f32)(float *y, const float *x, const struct kern_str
         return;
     }
     bool narrow = m->n[3] < 16 && m->from[3] == 1 && m->to[3] == 1;
-    bool turned = !m->overlaps && m->n[3] >= 4 && m->n[2] >= 4 && m->to[3] == 1 && m->from[2] == 1;
+    bool columns = !m->overlaps && m->n[3] >= 4 && m->n[2] >= 4 && m->to[3] == 1;
+    bool turned = columns && m->from[2] == 1, seconds = columns && m->from[2] == 2;
+    const bool few = m->n[3] < 4 && m->n[3] > 1 && !m->overlaps;
     for (size_t a = 0; a < m->n[0]; a++, y += m->to[0], x += m->from[0]) {
         float *yb = y;
         const float *xb = x;
         for (size_t b = 0; b < m->n[1]; b++, yb += m->to[1], xb += m->from[1]) {
             if (narrow) {
-                FN(move_narrow)(yb, xb, m->n[2], m->n[3], m->from[2], m->to[2]);
+                FN(move_narrow)(yb, xb, m);
                 continue;
             }
             if (turned) {
                 FN(move_turn)(yb, m->to[2], xb, m->from[3], m->n[2], m->n[3]);
+                continue;
+            }
+            if (seconds) {
+                FN(turn_few)(yb, m->to[2], xb, m->from[3], m->n[2], m->n[3], 2);
+                continue;
+            }
+            if (few) {
+                FN(move_few)(yb, xb, m);
                 continue;
             }
             float *yc = yb;

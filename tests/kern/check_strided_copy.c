@@ -76,6 +76,39 @@ static void seconds_check(struct check *t, size_t n, bool low)
     check_drop(t);
 }
 
+/* y[row][column] of every second of x[column], whose end is the end of what may be read. */
+static void pairs_check(struct check *t, size_t rows, size_t columns, bool low)
+{
+    const size_t ldx = 2 * rows + 3, n = rows * columns,
+                 floats = (columns - 1) * ldx + 2 * rows - 1;
+    const struct kern_strided_copy m = { .n = { 1, 1, rows, columns },
+                                         .from = { 0, 0, 2, (ptrdiff_t) ldx },
+                                         .to = { 0, 0, (ptrdiff_t) columns, 1 } };
+    float *x = check_buf(t, floats, low), *want = check_buf(t, n, low), *got = check_buf(t, n, low);
+    check_fill_bits(t, x, floats);
+    reference(want, x, &m);
+    t->new.strided_copy_f32(got, x, &m);
+    check_same(t, "strided_copy_f32", want, got, n, "%zu by %zu, every second", rows, columns);
+    check_drop(t);
+}
+
+/* Rows of up to four come to lie one after the other, `step` apart in x. */
+static void dense_check(struct check *t, size_t rows, size_t n, size_t step, bool low)
+{
+    const struct kern_strided_copy m = { .n = { 1, 1, rows, n },
+                                         .from = { 0, 0, (ptrdiff_t) step, 1 },
+                                         .to = { 0, 0, (ptrdiff_t) n, 1 } };
+    const size_t floats = (rows - 1) * step + n;
+    float *x = check_buf(t, floats, low), *want = check_buf(t, rows * n, low),
+          *got = check_buf(t, rows * n, low);
+    check_fill_bits(t, x, floats);
+    reference(want, x, &m);
+    t->new.strided_copy_f32(got, x, &m);
+    check_same(t, "strided_copy_f32", want, got, rows * n, "%zu rows of %zu from %zu apart", rows,
+               n, step);
+    check_drop(t);
+}
+
 /* A history moves up by `step` where it lies. */
 static void history_check(struct check *t, size_t rows, size_t n, size_t step)
 {
@@ -143,6 +176,12 @@ void check_strided_copy(struct check *t)
         random_check(t, i & 1);
     for (size_t n = 1; n < 40; n++)
         seconds_check(t, n, n & 1);
+    for (size_t rows = 1; rows < 24; rows++)
+        for (size_t n = 1; n < 10; n++) {
+            pairs_check(t, rows, n, n & 1);
+            for (size_t step = 0; n < 5 && step < 7; step++)
+                dense_check(t, rows, n, step, (n + step) & 1);
+        }
     for (size_t n = 2; n < 70; n += 3)
         for (size_t step = 1; step < n && step < 20; step += 2)
             history_check(t, 3, n, step);
