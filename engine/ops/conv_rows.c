@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "engine/ops/conv_columns.h"
 #include "engine/ops/conv_ways.h"
 #include "engine/base/ratio.h"
 #include "engine/graph/packs.h"
@@ -15,24 +16,10 @@ enum { IN_X, IN_W, IN_B };
 
 /* ---- geometry ---- */
 
-/* Input place of output place o at kernel place k; -1: none. */
-static int64_t place(const struct conv_rows *v, int axis, int64_t o, int64_t k)
-{
-    const struct window3 *g = &v->g;
-    int64_t at;
-    if (v->transposed) {
-        at = o + g->before[axis] - k * g->dilation[axis];
-        at = at % g->stride[axis] ? -1 : at / g->stride[axis];
-    } else {
-        at = o * g->stride[axis] - g->before[axis] + k * g->dilation[axis];
-    }
-    return at >= 0 && at < g->in[axis] ? at : -1;
-}
-
 static bool places_all(const struct conv_rows *v, int axis, int64_t o)
 {
-    return (!v->transposed || v->g.stride[axis] == 1) && place(v, axis, o, 0) >= 0 &&
-        place(v, axis, o, v->g.kernel[axis] - 1) >= 0;
+    return (!v->transposed || v->g.stride[axis] == 1) && conv_place(v, axis, o, 0) >= 0 &&
+        conv_place(v, axis, o, v->g.kernel[axis] - 1) >= 0;
 }
 
 /* From x to the first line of a row of outputs whose lines all exist. */
@@ -62,7 +49,7 @@ static struct kern_conv_lines row_lines(const struct conv_rows *v, const struct 
     size_t w = 0, each = 0;
     for (int64_t k0 = 0; v->cin && k0 < g->kernel[0]; k0++)
         for (int64_t k1 = 0; k1 < g->kernel[1]; k1++, w += p->row.n_taps) {
-            int64_t i0 = place(v, 0, o0, k0), i1 = place(v, 1, o1, k1);
+            int64_t i0 = conv_place(v, 0, o0, k0), i1 = conv_place(v, 1, o1, k1);
             if (i0 >= 0 && i1 >= 0)
                 some[each++] = (struct kern_conv_line) { (i0 * g->in[1] + i1) * g->in[2], w };
         }
@@ -108,13 +95,14 @@ static rill_status phase_prepare(struct prep *c, struct conv_rows *v, int64_t in
 {
     const struct window3 *g = &v->g;
     struct conv_phase *p = &v->phase[index];
-    int64_t tap, step, n_kernel = g->n_kernel;
+    const bool picked = v->transposed || g->n_kernel < v->n_kernel;
+    int64_t tap, step;
     phase_row(v, index, &p->row, &tap, &step);
     p->n_lines = (size_t) (v->cin * g->kernel[0] * g->kernel[1]);
     p->n_weights = p->n_lines * p->row.n_taps;
     p->line = arena_array(c->arena, struct kern_conv_line, p->n_lines + 1);
-    p->tap_at = v->transposed ? arena_array(c->arena, size_t, p->n_weights + 1) : NULL;
-    if (!p->line || (v->transposed && !p->tap_at))
+    p->tap_at = picked ? arena_array(c->arena, size_t, p->n_weights + 1) : NULL;
+    if (!p->line || (picked && !p->tap_at))
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     int64_t l = 0, sign = v->transposed ? -1 : 1;
     size_t *at = p->tap_at;
@@ -125,8 +113,8 @@ static rill_status phase_prepare(struct prep *c, struct conv_rows *v, int64_t in
                     sign * (k0 * g->dilation[0] * g->in[1] + k1 * g->dilation[1]) * g->in[2];
                 p->line[l].w = (size_t) l * p->row.n_taps;
                 for (size_t k = 0; at && k < p->row.n_taps; k++)
-                    *at++ = (size_t) (ch * v->cout * n_kernel +
-                                      (k0 * g->kernel[1] + k1) * g->kernel[2] + tap +
+                    *at++ = (size_t) (ch * v->stride_in + v->first_tap +
+                                      (k0 * v->kernel[1] + k1) * v->kernel[2] + tap +
                                       (int64_t) k * step);
             }
     return RILL_OK;
@@ -304,21 +292,28 @@ static void weights_pack(const struct conv_rows *v, const struct conv_phase *p, 
                          const float *w)
 {
     int64_t outs, n = packs_of(v, &outs);
-    for (int64_t g = 0; g < n; g++, ret += p->packed_floats, w += v->cin * v->cout * v->g.n_kernel)
+    for (int64_t g = 0; g < n; g++, ret += p->packed_floats, w += v->cin * v->cout * v->n_kernel)
         ways[v->way].pack(ret, w, (size_t) outs, p->n_weights, v->stride_out, p->tap_at);
 }
 
-/* Taps that a phase picks are its own. */
+/* Taps that a phase of several picks are its own. */
 static float *weights_room(struct prep *c, const struct conv_rows *v, const struct conv_phase *p,
                            size_t floats, bool *ret_there)
 {
-    const size_t words[] = { PACK_ROWS,         v->way,
-                             (size_t) v->group, (size_t) v->cin,
-                             (size_t) v->cout,  p->n_weights,
-                             v->stride_out,     (size_t) v->g.n_kernel };
+    const size_t words[] = { PACK_ROWS,
+                             v->way,
+                             (size_t) v->group,
+                             (size_t) v->cin,
+                             (size_t) v->cout,
+                             p->n_weights,
+                             v->stride_out,
+                             (size_t) v->g.kernel[0],
+                             (size_t) v->g.kernel[1],
+                             (size_t) v->g.kernel[2],
+                             (size_t) v->first_tap };
     const struct pack_key key = { { c->in[IN_W]->data }, words, sizeof words / sizeof *words };
-    return p->tap_at ? prep_pack(c, floats, sizeof(float), ret_there)
-                     : prep_pack_of(c, floats, sizeof(float), &key, ret_there);
+    return v->transposed ? prep_pack(c, floats, sizeof(float), ret_there)
+                         : prep_pack_of(c, floats, sizeof(float), &key, ret_there);
 }
 
 static rill_status weights_prepare(struct prep *c, struct conv_rows *v)
@@ -390,12 +385,37 @@ static void scratch_set(struct prep *c, struct conv_rows *v)
     c->scratch_bytes = lines_room(v) * sizeof(struct kern_conv_line) + floats * sizeof(float);
 }
 
+/* All places of the only group are one tile, and the phase before read the same. */
+static void columns_compare(struct conv_rows *v)
+{
+    const int64_t rows = v->g.out[0] * v->g.out[1];
+    for (int64_t i = 1; i < v->n_phases; i++) {
+        const struct kern_conv *a = &v->phase[i - 1].row, *b = &v->phase[i].row;
+        v->phase[i].columns_again = v->way == CONV_PRODUCT && v->group == 1 && a->n == b->n &&
+            a->first == b->first && a->n_taps == b->n_taps && rows * (int64_t) b->n <= v->tile;
+    }
+}
+
 /* Few places: alone, each product reads all weights for a handful of rows. */
 static bool together_pays(const struct conv_rows *v)
 {
     return v->way == CONV_PRODUCT && !v->tiles && v->phase[0].packed && v->n_phases == 1 &&
         v->batch == 1 && v->group == 1 && v->g.n_out > 0 &&
         many_pays(v->g.n_out, v->cout, (int64_t) v->phase[0].n_weights) && v->tile >= v->g.n_out;
+}
+
+/* Kernel places that lie in the padding wherever an output stands are left out. */
+static void kernel_set(struct conv_rows *v)
+{
+    struct window3 *g = &v->g;
+    int64_t first[3] = { 0 };
+    memcpy(v->kernel, g->kernel, sizeof v->kernel);
+    v->n_kernel = g->n_kernel;
+    v->stride_in = v->transposed ? v->cout * g->n_kernel : g->n_kernel;
+    v->stride_out = (size_t) (v->transposed ? g->n_kernel : v->cin * g->n_kernel);
+    if (!v->transposed)
+        window3_trim(g, first);
+    v->first_tap = (first[0] * v->kernel[1] + first[1]) * v->kernel[2] + first[2];
 }
 
 rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t group,
@@ -412,7 +432,7 @@ rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t gr
     v->group = group;
     v->cin = x->dim[1] / group;
     v->cout = transposed ? weights->dim[1] : weights->dim[0] / group;
-    v->stride_out = (size_t) (transposed ? v->g.n_kernel : v->cin * v->g.n_kernel);
+    kernel_set(v);
     v->n_phases = transposed ? v->g.stride[2] : 1;
     v->phase = arena_array(c->arena, struct conv_phase, (size_t) v->n_phases);
     if (!v->phase)
@@ -439,6 +459,7 @@ rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t gr
     TRY(weights_prepare(c, v));
     TRY(epilogue_prepare(c, epilogue, &v->epilogue));
     scratch_set(c, v);
+    columns_compare(v);
     c->many = together_pays(v);
     return RILL_OK;
 }
@@ -581,80 +602,6 @@ static void rows_eval(struct work *u, float *packed_room)
 
 /* ---- lanes along channels ---- */
 
-/* Taps of a line from place `at` on; zero outside. */
-static void taps_copy(const struct kern_conv *c, float *restrict col, const float *restrict line,
-                      ptrdiff_t at)
-{
-    for (size_t k = 0; k < c->n_taps; k++, at += c->step)
-        col[k] = at >= 0 && at < (ptrdiff_t) c->n_in ? line[at] : 0;
-}
-
-/* The column of one output place, all of whose taps lie inside. Sizes that the compiler knows
- * become single moves. */
-static void column_inside(const struct kern_conv *c, float *restrict col, const float *restrict x,
-                          const struct kern_conv_lines *lines)
-{
-    size_t n = c->n_taps, bytes = n * sizeof *col;
-    const struct kern_conv_line *l = lines->line, *end = l + lines->n;
-    ptrdiff_t d = c->step;
-    if (n == 1)
-        for (; l < end; l++)
-            col[l->w] = x[l->x];
-    else if (n == 3)
-        for (; l < end; l++) {
-            col[l->w] = x[l->x];
-            col[l->w + 1] = x[l->x + d];
-            col[l->w + 2] = x[l->x + 2 * d];
-        }
-    else if (d == 1 && n == 5)
-        for (; l < end; l++)
-            memcpy(col + l->w, x + l->x, 5 * sizeof *col);
-    else if (d == 1 && n > 8)
-        for (; l < end; l++)
-            memcpy(col + l->w, x + l->x, bytes);
-    else
-        for (; l < end; l++)
-            for (size_t k = 0; k < n; k++)
-                col[l->w + k] = x[l->x + (ptrdiff_t) k * d];
-}
-
-static void column_make(const struct work *u, float *col, const struct kern_conv_lines *lines,
-                        const float *x, int64_t o)
-{
-    const struct kern_conv *c = &u->p->row;
-    ptrdiff_t at = c->first + (ptrdiff_t) o * (ptrdiff_t) c->stride,
-              last = at + ((ptrdiff_t) c->n_taps - 1) * c->step;
-    if (lines->n < u->p->n_lines)
-        memset(col, 0, u->p->n_weights * sizeof *col);
-    if (at >= 0 && at < (ptrdiff_t) c->n_in && last >= 0 && last < (ptrdiff_t) c->n_in) {
-        column_inside(c, col, x + at, lines);
-        return;
-    }
-    for (size_t l = 0; l < lines->n; l++)
-        taps_copy(c, col + lines->line[l].w, x + lines->line[l].x, at);
-}
-
-/* Columns of n places from `first` on. */
-static void columns_make(const struct work *u, float *col, int64_t first, int64_t n)
-{
-    const struct window3 *g = &u->v->g;
-    if (window3_is_same(g)) {
-        const struct kern_strided_copy turn = { .n = { 1, 1, (size_t) n, (size_t) u->v->cin },
-                                                .from = { 0, 0, 1, (ptrdiff_t) g->n_in },
-                                                .to = { 0, 0, (ptrdiff_t) u->v->cin, 1 } };
-        u->e->kern->strided_copy_f32(col, u->x + first, &turn);
-        return;
-    }
-    int64_t per_row = (int64_t) u->p->row.n, row = first / per_row, o = first % per_row;
-    for (; n > 0; row++, o = 0) {
-        ptrdiff_t base;
-        struct kern_conv_lines lines =
-            row_lines(u->v, u->p, row / g->out[1], row % g->out[1], u->some, &base);
-        for (; o < per_row && n > 0; o++, n--, col += u->p->n_weights)
-            column_make(u, col, &lines, u->x + base, o);
-    }
-}
-
 /* Rows of outputs that follow each other. */
 static void rows_turn(const struct work *u, const float *rows, int64_t first, int64_t n)
 {
@@ -701,8 +648,8 @@ static void product_eval(const struct work *u)
         int64_t n = places - first < v->tile ? places - first : v->tile;
         size_t ldx = v->in_place ? u->p->row.stride : k;
         const float *x = v->in_place ? u->x + v->in_place_at + (size_t) first * ldx : col;
-        if (!v->in_place)
-            columns_make(u, col, first, n);
+        if (!v->in_place && !u->p->columns_again)
+            conv_columns_make(v, u->p, u->e->kern, col, u->x, first, n);
         u->e->kern->gemm_f32(single ? u->y : rows, cout, x, ldx, u->packed, u->bias, (size_t) n,
                              cout, k);
         if (!single)
@@ -764,7 +711,7 @@ void conv_rows_eval_many(const struct eval *e, unsigned n)
             many_rows_run(&rows);
         rows.block.bias = u[i].bias;
         if (!v->in_place)
-            columns_make(&u[i], u[i].room, 0, (int64_t) places);
+            conv_columns_make(v, p, e->kern, u[i].room, u[i].x, 0, (int64_t) places);
         many_rows_add(&rows, y, cout, v->in_place ? u[i].x + v->in_place_at : u[i].room,
                       v->in_place ? p->row.stride : k, places);
     }

@@ -23,9 +23,10 @@ struct conv_phase {
         *line;                 /* of a row of outputs whose lines all exist, from the row's first */
     size_t n_lines, n_weights; /* n_weights: taps of all lines */
     struct kern_conv block,
-        tail;       /* places of a row, and its last ones, over copied lines; tail.n may be 0 */
-    size_t span;    /* places of a copied line */
-    size_t *tap_at; /* each tap's place in the weights of an output; NULL: in order */
+        tail;           /* places of a row, and its last ones, over copied lines; tail.n may be 0 */
+    size_t span;        /* places of a copied line */
+    bool columns_again; /* of a product: they are those of the phase before */
+    size_t *tap_at;     /* each tap's place in the weights of an output; NULL: in order */
     size_t packed_floats; /* of a group */
     const float *packed;  /* NULL: weights are packed into scratch */
 };
@@ -42,13 +43,31 @@ struct conv_rows {
     bool in_place; /* the columns of a product lie in the input, stride apart */
     size_t in_place_at;
     bool tiles_fit;
-    struct conv_tiles *tiles;                        /* of a product; NULL: over columns */
-    struct conv_flat *flat;                          /* NULL: row by row */
-    size_t stride_out;                               /* from output to output in the weights */
+    struct conv_tiles *tiles; /* of a product; NULL: over columns */
+    struct conv_flat *flat;   /* NULL: row by row */
+    int64_t kernel[3],
+        n_kernel;      /* of the weights; g has those that are not in the padding always */
+    int64_t first_tap; /* of g in the weights */
+    int64_t stride_in; /* from input channel to input channel in the weights */
+    size_t stride_out; /* from output to output */
     size_t most_weights, most_places, packed_floats; /* of any phase */
     int64_t tile;                                    /* places whose columns are made at once */
     struct epilogue epilogue;
 };
+
+/* Input place of output place o at kernel place k; -1: none. */
+static inline int64_t conv_place(const struct conv_rows *v, int axis, int64_t o, int64_t k)
+{
+    const struct window3 *g = &v->g;
+    int64_t at;
+    if (v->transposed) {
+        at = o + g->before[axis] - k * g->dilation[axis];
+        at = at % g->stride[axis] ? -1 : at / g->stride[axis];
+    } else {
+        at = o * g->stride[axis] - g->before[axis] + k * g->dilation[axis];
+    }
+    return at >= 0 && at < g->in[axis] ? at : -1;
+}
 
 /* before: of w, as the output's size demands. */
 rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t group,

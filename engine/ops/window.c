@@ -201,6 +201,30 @@ void window3_simplify(struct window3 *g)
             axis_join(g, i);
 }
 
+/* The padding in front stays padding. */
+static int64_t axis_trim(struct window3 *g, int i)
+{
+    const int64_t d = g->dilation[i], last = (g->out[i] - 1) * g->stride[i] - g->before[i];
+    int64_t first = 0;
+    while (g->kernel[i] > 1 && -g->before[i] + (g->kernel[i] - 1) * d >= g->in[i])
+        g->kernel[i]--;
+    while (g->kernel[i] > 1 && last + first * d < 0 && g->before[i] >= (first + 1) * d) {
+        g->kernel[i]--;
+        first++;
+    }
+    g->before[i] -= first * d;
+    return first;
+}
+
+void window3_trim(struct window3 *g, int64_t ret_first[3])
+{
+    g->n_kernel = 1;
+    for (int i = 0; i < 3; i++) {
+        ret_first[i] = g->n_out ? axis_trim(g, i) : 0;
+        g->n_kernel *= g->kernel[i];
+    }
+}
+
 bool window3_is_same(const struct window3 *g)
 {
     for (int i = 0; i < 3; i++)

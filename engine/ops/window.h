@@ -55,6 +55,9 @@ void window3_set(struct window3 *ret, const struct window *w, const struct tenso
 
 /* Joins axes of a convolution where that makes one that is as good. */
 void window3_simplify(struct window3 *g);
+/* Leaves out first and last places of the kernel of a convolution that lie outside of the input
+ * wherever an output stands; ret_first: so many first ones of each axis. */
+void window3_trim(struct window3 *g, int64_t ret_first[3]);
 /* Places of the output are those of the input, one to one. */
 bool window3_is_same(const struct window3 *g);
 

@@ -620,6 +620,32 @@ static void short_rows(struct ops_test *t)
     }
 }
 
+/* Inputs smaller than the kernel: some places of it lie in the padding wherever an output stands.
+ */
+static void small_inputs(struct ops_test *t)
+{
+    for (int i = 0; i < 600; i++) {
+        const bool groups = next(3) == 0;
+        struct shape s = { .axes = 1 + (int) next(3),
+                           .batch = 1 + next(2),
+                           .group = groups ? 2 + next(20) : 1,
+                           .cin = groups ? 1 : 1 + next(40),
+                           .cout = groups ? 1 + next(2) : 1 + next(50),
+                           .bias = next(2) };
+        for (int a = 0; a < s.axes; a++) {
+            s.in[a] = 1 + next(4);
+            s.kernel[a] = 1 + next(5);
+            s.dilation[a] = 1 + next(3);
+            s.stride[a] = 1 + next(3);
+            s.before[a] = next(7);
+            s.after[a] = next(7);
+            while (s.in[a] + s.before[a] + s.after[a] <= (s.kernel[a] - 1) * s.dilation[a])
+                s.after[a]++;
+        }
+        chains_check(t, &s);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct ops_test t = ops_begin();
@@ -635,6 +661,7 @@ int main(int argc, char **argv)
     }
     many_places(&t);
     short_rows(&t);
+    small_inputs(&t);
     block_check(&t);
     epilogue_refusals(&t);
     refusals(&t);
