@@ -181,14 +181,15 @@ static rill_status sliced_part(struct pulser *p, const struct node *n, const str
                        deep, ret);
 }
 
-/* Whether n does to each index of axis `axis` of its output what it does to all, frame by frame. */
-static bool keeps_indices(const struct pulser *p, const struct node *n, pulse_rule *rule)
+/* Whether n does to each index of an axis of its output `y` what it does to all, frame by frame. */
+static bool keeps_indices(const struct pulser *p, const struct node *n, pulse_rule *rule,
+                          uint32_t y)
 {
-    if (n->n_body ||
+    const struct stream_fact *to = pulser_stream(p, y);
+    if (n->n_body || !to ||
         (rule != rule_pointwise && rule != pulser_off_axis && rule != rule_gather &&
          rule != rule_concat && rule != rule_split && rule != rule_slice))
         return false;
-    const struct stream_fact *to = pulser_stream(p, n->out[0]);
     for (unsigned i = 0; i < n->n_in; i++) {
         const struct stream_fact *s = pulser_stream(p, n->in[i]);
         if (s &&
@@ -208,7 +209,7 @@ static rill_status same_part(struct pulser *p, const struct node *n, const struc
     bool any = false;
     if (!in)
         return pulser_no_memory(p);
-    if (!keeps_indices(p, n, rule))
+    if (!keeps_indices(p, n, rule, x->wire))
         return RILL_OK;
     for (unsigned i = 0; i < n->n_in; i++) {
         const int axis = n->in[i] == WIRE_NONE ? AXIS_NONE : track_in(p, n, i, x->axis);
