@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/first_queries.h"
+#include "engine/base/dim_claims.h"
 #include "engine/ops/clock.h"
 #include "pulse/attention_refusal.h"
 #include "pulse/ints.h"
@@ -26,54 +27,84 @@ struct first_scores {
 
 /* ---- which they are ---- */
 
-/* All of them are there at every length, or, of as many as there are queries, none. In a branch
- * frames go by its own runs. */
-static bool heads_known(const struct pulser *p, const struct padded *q, bool as_queries)
+/* In a branch frames go by its own runs. */
+static bool heads_given(const struct pulser *p, const struct padded *q)
 {
-    return q->is && !p->outer && q->before > 0 && q->before <= PADDED_GIVEN_MAX &&
-        (as_queries ? padded_heads_or_none : padded_heads_there)(p, q);
+    return q->is && !p->outer && q->before > 0 && q->before <= PADDED_GIVEN_MAX;
+}
+
+/* Whether so many first queries, or those of them that there are, see no key that is not there. */
+static bool keys_there(const struct pulser *p, const struct dim *queries, const struct dim *keys,
+                       const struct band *b, int64_t heads)
+{
+    const struct dim *both[2] = { queries, keys };
+    struct lengths l;
+    int64_t q, k;
+    if (!lengths_decide(p, both, 2, heads, false, &l))
+        return false;
+    for (int64_t at = 0; at < l.end; at++)
+        if (dims_allow(p->src->dims, p->symbol, at) &&
+            !dims_need_broken(p->src->dims, p->symbol, at) &&
+            (!dim_eval(queries, p->symbol, at, &q) || !dim_eval(keys, p->symbol, at, &k) ||
+             (q > 0 && k < band_first_keys(b, smaller(q, heads)))))
+            return false;
+    return true;
 }
 
 bool queries_given(struct pulser *p, uint32_t w, struct padded *ret)
 {
     const struct padded *q = &p->padded[w];
-    if (!heads_known(p, q, true) || q->inner.sf.delay - q->before >= p->sf[w].delay)
+    if (!heads_given(p, q) || q->inner.sf.delay - q->before >= p->sf[w].delay)
         return false;
     p->may_be_early = true;
     *ret = *q;
     return p->early;
 }
 
-int64_t first_queries(const struct pulser *p, const struct operand *o, unsigned n,
-                      const struct band *b)
+/* Of so many, those that see no other keys than the first `given`, and none that is not there. */
+static int64_t heads_seeing(const struct pulser *p, const struct band *b,
+                            const struct dim *const *length, int64_t given, int64_t heads)
 {
-    int64_t heads = PADDED_GIVEN_MAX, scores = -1, keys = INT64_MAX;
-    for (unsigned i = 0; i < n; i++) {
-        if (o[i].part == PART_SCORES)
-            scores = larger(scores, o[i].flow.sf.heads);
-        if (o[i].part == PART_QUERIES)
-            heads = smaller(heads, o[i].given.is ? o[i].given.before : 0);
-        if (o[i].part == PART_KEYS)
-            keys = smaller(keys, o[i].keys.given.before);
-    }
-    if (scores >= 0 || !p->early)
-        return larger(scores, 0);
-    while (heads > 0 && band_first_keys(b, heads) > keys)
+    while (heads > 0 &&
+           (band_first_keys(b, heads) > given ||
+            (length[0] && length[1] && !keys_there(p, length[0], length[1], b, heads))))
         heads--;
     return heads;
 }
 
-int64_t places_first_queries(struct pulser *p, uint32_t w, int query, int key, const struct band *b)
+int64_t first_queries(const struct pulser *p, const struct operand *o, unsigned n,
+                      struct section *s)
 {
-    struct dims *ds = p->dst->dims;
+    int64_t heads = s->heads, scores = -1, keys = INT64_MAX;
+    const struct dim *length[2] = { NULL, NULL };
+    for (unsigned i = 0; i < n; i++) {
+        if (o[i].part == PART_SCORES)
+            scores = larger(scores, o[i].flow.sf.heads);
+        if (o[i].part == PART_QUERIES) {
+            heads = smaller(heads, o[i].given.is ? o[i].given.before : 0);
+            length[0] = o[i].flow.sf.length;
+        }
+        if (o[i].part == PART_KEYS) {
+            keys = smaller(keys, o[i].keys.given.before);
+            length[1] = o[i].keys.flow.sf.length;
+        }
+    }
+    if (scores >= 0 || !p->early)
+        return larger(scores, 0);
+    heads = heads_seeing(p, &s->band, length, keys, heads);
+    section_heads(s, heads);
+    return heads;
+}
+
+int64_t places_first_queries(const struct pulser *p, uint32_t w, int query, int key,
+                             const struct band *b)
+{
     const struct dim *const *shape = pulser_fact(p, w)->shape;
     int64_t heads = 0;
     while (!p->outer && heads < PADDED_KEPT_MAX &&
-           !lengths_negative(p, dim_add_int(ds, shape[query], -heads - 1)) &&
-           !lengths_negative(p, dim_add_int(ds, shape[key], -band_first_keys(b, heads + 1))))
+           keys_there(p, shape[query], shape[key], b, heads + 1))
         heads++;
-    p->may_be_early |= heads > 0;
-    return p->early ? heads : 0;
+    return heads;
 }
 
 int64_t queries_late(const struct operand *o, int64_t heads)
@@ -113,19 +144,43 @@ static rill_status first_refuse(const struct pulser *p, const struct node *n)
                    "cannot stream: what the first queries see is not known before the first run");
 }
 
+/* Zeros for those of the first keys, *wire, that a short sequence lacks: its queries see none of
+ * them, and a weight of 0 does not hide what is not a number. */
+static rill_status keys_blank(struct pulser *p, const struct node *n, const struct stream_fact *of,
+                              int64_t frames, uint32_t *wire)
+{
+    struct pulse_pad_attr *a = arena_new(p->arena, struct pulse_pad_attr);
+    int64_t first_run[CLOCK_SIZE] = { 0 };
+    uint32_t in[2], window[2] = { *wire };
+    if (!a)
+        return pulser_no_memory(p);
+    for (unsigned i = 1; i < CLOCK_SIZE; i++)
+        first_run[i] = 1;
+    *a = (struct pulse_pad_attr) { .at = { .pulse = frames }, .axis = of->axis };
+    TRY(pulser_length_place(p, of->length, &a->at.length));
+    TRY(pulser_clock(p, &in[0]));
+    TRY(pulser_ints(p, n->name, first_run, CLOCK_SIZE, &in[1]));
+    TRY(pulser_emit_op(p, OP_MUL, n->name, NULL, 0, in, 2, &window[1]));
+    return pulser_emit(p, &op_pulse_pad, n->name, a, window, 2, wire, 1);
+}
+
 /* The first `frames` of a padded stream. */
 static rill_status frames_first(struct pulser *p, const struct node *n, const struct operand *o,
                                 int64_t frames, struct first *f, uint32_t *ret)
 {
     struct padded q = p->padded[o->stream];
-    if (!heads_known(p, &q, p->sf[o->stream].length == f->length) || frames > q.before)
+    const bool alike = p->sf[o->stream].length == f->length,
+               there = (alike ? padded_heads_or_none : padded_heads_there)(p, &q) ||
+        (alike && o->part == PART_QUERIES);
+    if (!heads_given(p, &q) || frames > q.before || !(there || padded_heads_come(p, &q)))
         return first_refuse(p, n);
     if (padded_by_copies(&q))
         TRY(padded_given(p, n, p->sf[o->stream].length, q.before, &q));
     f->inputs = larger(f->inputs, q.inputs);
     TRY(padded_frames(p, n, &q, q.before, q.head, ret));
-    return frames == q.before ? RILL_OK
-                              : pulser_slice(p, n->name, *ret, q.inner.sf.axis, 0, frames, ret);
+    if (frames != q.before)
+        TRY(pulser_slice(p, n->name, *ret, q.inner.sf.axis, 0, frames, ret));
+    return there ? RILL_OK : keys_blank(p, n, &p->sf[o->stream], frames, ret);
 }
 
 static rill_status scores_first(struct pulser *p, uint32_t w, struct first *f, uint32_t *ret);
@@ -239,8 +294,11 @@ rill_status first_queries_bind(struct pulser *p, const struct node *n, const str
                            .keys = band_first_keys(b, w->sf.heads),
                            .length = pulser_fact(p, n->out[0])->shape[w->sf.axis] };
     struct padded *q = &p->padded[n->out[0]];
+    const struct dim *const *shape = pulser_fact(p, summed->w)->shape;
     if (first.queries == 0)
         return pulser_bind(p, n, 0, w->wire, &w->sf);
+    if (!keys_there(p, shape[summed->query], shape[summed->key], b, first.queries))
+        return first_refuse(p, n);
     TRY(sum_first(p, n, summed, other, &first, &q->head));
     TRY(padded_by_first(p, n, w, &first, q));
     struct flow f = q->inner;

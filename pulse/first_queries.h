@@ -13,18 +13,20 @@
 #define RILL_PULSE_FIRST_QUERIES_H
 #include "pulse/operands.h"
 
+struct section; /* sections.h */
+
 /* Whether the queries on src wire w are padded by frames that are known once first ones have come,
  * and would be earlier without. In a walk that takes them so *ret is how they are padded. */
 bool queries_given(struct pulser *p, uint32_t w, struct padded *ret);
 
-/* How many first queries of scores that begin, or come in, on the n operands see nothing but what
- * pads the keys; 0 in a walk that takes none apart. */
+/* How many first queries of scores of section s that begin, or come in, on the n operands see
+ * nothing but what pads the keys; 0 in a walk that takes none apart. */
 int64_t first_queries(const struct pulser *p, const struct operand *o, unsigned n,
-                      const struct band *b);
+                      struct section *s);
 
-/* The same of what positions make for each query and key, the wire w, which a sum reads: as many as
- * are always there, and whose keys are. */
-int64_t places_first_queries(struct pulser *p, uint32_t w, int query, int key,
+/* How many first queries of what positions make, the wire w, which a sum reads, may be made apart:
+ * those whose keys are there where they are themselves. */
+int64_t places_first_queries(const struct pulser *p, uint32_t w, int query, int key,
                              const struct band *b);
 
 /* How late the queries of o are without so many first ones, or as many as are in front of them; and

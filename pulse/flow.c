@@ -136,7 +136,8 @@ static const struct dim *frames_come(const struct pulser *p, const struct stream
 
 /* Of what has come length(t) + delay frames belong to the sequence or come before it: by how many
  * there are more, at most, whatever t. Lengths of which no whole sequence of `frames` or more can
- * be made have no say. False: there is no bound, or it falls behind, or that is not known. */
+ * be made have no say, nor those that are known before the first run. False: there is no bound, or
+ * it falls behind, or that is not known. */
 static bool early_find(const struct pulser *p, const struct stream_fact *s, bool runs,
                        int64_t frames, int64_t *ret)
 {
@@ -147,7 +148,7 @@ static bool early_find(const struct pulser *p, const struct stream_fact *s, bool
     *ret = INT64_MIN;
     for (int64_t t = 0; known && t < l.end; t++)
         if (dim_eval(both[0], p->symbol, t, &come) && dim_eval(s->length, p->symbol, t, &length) &&
-            length >= frames)
+            length >= frames && (come > 0 || s->delay >= 0))
             *ret = larger(*ret, come - length - s->delay);
     return *ret > INT64_MIN;
 }

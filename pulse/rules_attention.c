@@ -104,6 +104,7 @@ struct wait {
     int64_t queries, keys; /* their delays, of the latest; NO_KEYS: scores have waited for them */
     int64_t scores;        /* of the latest that come in; NO_DELAY: none does */
     bool kept;             /* what is in front of them comes in a later run than the first */
+    bool made;             /* it is made of frames of the sequence */
 };
 
 static int64_t wait_least(const struct scores *s, const struct wait *of, int64_t keys)
@@ -181,6 +182,7 @@ static void operand_waits(const struct operand *o, struct scores *s, struct wait
     if (o->part == PART_QUERIES) {
         w->queries = larger(w->queries, queries_late(o, s->heads));
         w->kept |= padded_heads_delay(&o->given, 0) > 0;
+        w->made |= o->given.is && o->given.inputs > 0;
     }
     if (o->part == PART_SCORES) {
         w->scores = larger(w->scores, o->flow.sf.delay);
@@ -194,7 +196,7 @@ static void operand_waits(const struct operand *o, struct scores *s, struct wait
     }
 }
 
-static rill_status operands_wait(struct pulser *p, const struct node *n, const struct section *of,
+static rill_status operands_wait(struct pulser *p, const struct node *n, struct section *of,
                                  struct operand *o, struct scores *s, struct wait *w)
 {
     for (unsigned i = 0; i < n->n_in; i++) {
@@ -205,7 +207,7 @@ static rill_status operands_wait(struct pulser *p, const struct node *n, const s
         if (o[i].part == PART_QUERIES)
             TRY(queries_find(p, n, &o[i], s));
     }
-    s->heads = first_queries(p, o, n->n_in, &of->band);
+    s->heads = first_queries(p, o, n->n_in, of);
     for (unsigned i = 0; i < n->n_in; i++)
         if (o[i].part == PART_SCORES || o[i].part == PART_QUERIES)
             operand_waits(&o[i], s, w);
@@ -238,7 +240,7 @@ static rill_status scores_time(struct pulser *p, const struct node *n, struct se
     else if (w.keys == NO_KEYS && w.scores == NO_DELAY)
         w.keys = w.queries;
     delay_set(of, &w, s);
-    if (!w.kept && w.scores == NO_DELAY) /* all others are in a run */
+    if (!w.kept && (!w.made || s->delay >= 0) && w.scores == NO_DELAY) /* all others are in a run */
         s->heads = larger(-s->delay, 0);
     return RILL_OK;
 }
@@ -603,15 +605,16 @@ static rill_status places_flow(struct pulser *p, const struct node *n, int key, 
     else
         TRY(source_fact(p, n, &f.sf));
     TRY(pulser_want_multiple(p, n, &f.sf, s.chunk, "the chunks of its mask"));
-    if (!node_sums_products(n))
-        s.heads = places_first_queries(p, w, query, key, &b);
-    f.sf.delay = -s.heads;
+    f.sf.delay = node_sums_products(n) ? 0 : -places_first_queries(p, w, query, key, &b);
     f.sf.uniform = true;
     TRY(flow_resolve(p, n, &f));
+    p->may_be_early |= f.sf.delay < 0;
+    f.sf.delay = p->early ? f.sf.delay : larger(f.sf.delay, 0);
+    s.heads = larger(-f.sf.delay, 0);
     s.like = f.sf;
     s.pulse = f.sf.pulse;
     s.keys = rates_keys(&s.rates, s.pulse);
-    struct wait wait = { f.sf.delay, f.sf.delay, NO_DELAY, false };
+    struct wait wait = { .queries = f.sf.delay, .keys = f.sf.delay, .scores = NO_DELAY };
     int64_t late;
     TRY(keys_counted(p, n, &f.sf, &s.rates, pulser_fact(p, w)->shape[key], &b, s.heads,
                      &wait.keys));
@@ -655,7 +658,10 @@ static rill_status sum_node(struct pulser *p, const struct node *n)
     if (places_known(p, n->in[s.i]))
         TRY(places_flow(p, n, axis, what, &s, &w));
     else {
-        s.of = (struct operand) { .part = PART_SCORES, .w = n->in[s.i] };
+        s.of = (struct operand) { .part = PART_SCORES,
+                                  .w = n->in[s.i],
+                                  .query = p->sf[n->in[s.i]].axis,
+                                  .key = p->sf[n->in[s.i]].key_axis };
         s.band = of ? of->band : s.band;
         w = (struct flow) { p->map[n->in[s.i]], p->sf[n->in[s.i]] };
     }

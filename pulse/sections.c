@@ -3,6 +3,7 @@
 #include "engine/ops/attrs.h"
 #include "pulse/axes.h"
 #include "pulse/byte_scores.h"
+#include "pulse/ints.h"
 #include "pulse/lengths.h"
 #include "pulse/places.h"
 #include "pulse/positions.h"
@@ -533,14 +534,17 @@ void sections_begin(const struct pulser *p)
 {
     for (uint32_t w = 0; p->sections && w < p->src->n_wires; w++) {
         p->sections->of[w].delay = NO_DELAY;
+        p->sections->of[w].apart = 0;
         p->sections->of[w].news = false;
     }
 }
 
 void sections_forget(const struct pulser *p)
 {
-    for (uint32_t w = 0; p->sections && w < p->src->n_wires; w++)
+    for (uint32_t w = 0; p->sections && w < p->src->n_wires; w++) {
         p->sections->of[w].more[0] = p->sections->of[w].more[1] = NO_DELAY;
+        p->sections->of[w].heads = PADDED_GIVEN_MAX;
+    }
 }
 
 bool sections_have_news(const struct pulser *p)
@@ -559,6 +563,13 @@ void section_waits(struct section *s, int64_t queries, int64_t keys)
             s->more[i] = of[i] - s->waits[i];
             s->news = true;
         }
+}
+
+void section_heads(struct section *s, int64_t heads)
+{
+    s->news |= s->apart > heads;
+    s->apart = larger(s->apart, heads);
+    s->heads = smaller(s->heads, heads);
 }
 
 struct section *section_of(const struct pulser *p, uint32_t w)

@@ -19,6 +19,8 @@ struct section {
     int64_t waits[2]; /* the delays of queries and keys that those wait for */
     int64_t more[2];  /* by how much those of later scores and sums, which have to wait, are
                          more than that, as the walks before have found; or NO_DELAY */
+    int64_t heads;    /* first queries that are taken apart, at most, as its scores have found */
+    int64_t apart;    /* the most that were in this walk */
     bool news;        /* this walk found more of it */
     bool any;         /* something sums over its keys */
 };
@@ -71,6 +73,8 @@ bool sections_have_news(const struct pulser *p);
 /* Something of it waits for queries and keys of those delays, or of one, the other being NO_DELAY,
  * and so comes later than its first scores. */
 void section_waits(struct section *s, int64_t queries, int64_t keys);
+/* So many first queries of it, at most, may be taken apart. */
+void section_heads(struct section *s, int64_t heads);
 
 /* The section of a wire, or of any wire of the node; NULL: none. */
 struct section *section_of(const struct pulser *p, uint32_t src_wire);

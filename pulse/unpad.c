@@ -100,6 +100,21 @@ bool padded_heads_or_none(const struct pulser *p, const struct padded *q)
         !lengths_short(p, dim_add_int(ds, q->inner.sf.length, around), around);
 }
 
+bool padded_heads_come(const struct pulser *p, const struct padded *q)
+{
+    const int64_t inputs = padded_heads_inputs(q);
+    struct lengths l;
+    int64_t v;
+    if (!lengths_decide(p, &q->inner.sf.length, 1, 0, false, &l))
+        return false;
+    for (int64_t at = 0; at < l.end; at++)
+        if (dims_allow(p->src->dims, p->symbol, at) &&
+            (!dim_eval(q->inner.sf.length, p->symbol, at, &v) ||
+             (v < 0 && at + p->lead_in >= inputs)))
+            return false;
+    return true;
+}
+
 bool padded_heads_whole(const struct pulser *p, const struct padded *q)
 {
     return q->after <= 0 || padded_heads_there(p, q);

@@ -17,7 +17,14 @@ struct net {
     int64_t layers, front, left, right; /* frames in front; a query sees from -left to right */
     int64_t first, chunk; /* and so many first keys; chunks alone, and the one before */
     int64_t cut, behind;  /* frames that the output lacks; tokens behind */
-    enum { TOKENS, ZEROS, EDGE, REFLECT, COPIES } pad; /* COPIES: of the first frame, joined */
+    enum {
+        TOKENS,
+        ZEROS,
+        EDGE,
+        REFLECT,
+        COPIES,
+        MARKED
+    } pad; /* COPIES: of the first frame, joined; MARKED: one token in front of such */
     enum {
         SOFTMAX,
         WRITTEN,
@@ -49,7 +56,9 @@ static int64_t newest_in(const struct net *t, int64_t i)
     const int64_t k = i - t->front;
     if (k >= 0)
         return k + t->look;
-    return t->pad == EDGE || t->pad == COPIES ? t->look : t->pad == REFLECT ? t->look - k : NOTHING;
+    return t->pad == EDGE || t->pad == COPIES || (t->pad == MARKED && k > -t->front) ? t->look
+        : t->pad == REFLECT                                                          ? t->look - k
+                                                                                     : NOTHING;
 }
 
 static int64_t least_delay(const struct net *t, int64_t pulse)
@@ -195,9 +204,11 @@ static uint32_t padded(struct gb *b, const struct net *t, uint32_t x)
 {
     static const char *const modes[] = { "", "constant", "edge", "reflect" };
     const uint32_t first = gb_slice(b, x, 1, 0, 1, 1);
-    for (int64_t i = 0; t->pad == COPIES && i < t->front; i++)
+    for (int64_t i = t->pad == MARKED; t->pad >= COPIES && i < t->front; i++)
         x = GB(b, "Concat", "axis=1", first, x);
-    if (t->pad == COPIES)
+    if (t->pad == MARKED)
+        x = GB(b, "Concat", "axis=1", gb_weights(b, 3, 1, 1, WIDTH), x);
+    if (t->pad >= COPIES)
         return x;
     if (t->pad)
         return gb_pad(b, x, 3, 1, modes[t->pad], t->front, 0);
@@ -229,7 +240,7 @@ static void net_test(const struct net *t, int64_t pulse, bool declutters)
 {
     static const int64_t from[] = { 0, 1, 2, 3, 5, 9, 30, -1 };
     const int64_t pulses[] = { pulse, -1 },
-                  *lengths = t->pad < EDGE || t->pad == COPIES ? from : from + 4;
+                  *lengths = t->pad < EDGE || t->pad >= COPIES ? from : from + 4;
     char name[160];
     struct oracle o = { .seed = 1 };
     snprintf(name, sizeof name,
@@ -336,6 +347,26 @@ static void test_copies(void)
                  1 + k % 3, false);
 }
 
+/* A sequence without frames has the token alone in front. */
+static void test_marked(void)
+{
+    for (int64_t k = 0; k < 24; k++)
+        net_test(&(struct net) { .layers = 1 + k % 3,
+                                 .front = 2 + k % 3,
+                                 .left = 1 + k % 3,
+                                 .first = k % 5 == 3,
+                                 .pad = MARKED,
+                                 .of = k % 4 == 3 ? SIGMOID
+                                     : k % 4 == 2 ? MEANS
+                                     : k % 8 == 1 ? WRITTEN
+                                                  : SOFTMAX,
+                                 .asking = k % 4 == 2 ? 0 : k % 3,
+                                 .hides = k % 6 == 5,
+                                 .look = k % 5 == 4,
+                                 .cut = k % 5 },
+                 1 + k % 3, k % 2);
+}
+
 static void test_chunks(void)
 {
     for (int64_t k = 0; k < 24; k++)
@@ -436,6 +467,7 @@ int main(void)
     test_asking();
     test_means();
     test_copies();
+    test_marked();
     test_chunks();
     return oracle_end();
 }
