@@ -9,6 +9,7 @@
 #include "pulse/off_axis.h"
 #include "pulse/parts.h"
 #include "pulse/places.h"
+#include "pulse/position_rows.h"
 #include "pulse/positions.h"
 #include "pulse/rules.h"
 #include "pulse/sections.h"
@@ -415,6 +416,7 @@ rill_status pgraph_no_time(const struct dgraph *t, rill_error *reterr)
 /* What is known of masks before the walk. */
 static rill_status places_find(struct pulser *p)
 {
+    TRY(position_rows_folded(p));
     TRY(places_told_drop(p));
     p->made = places_made(p);
     p->bands = bands_new(p->src, p->arena);

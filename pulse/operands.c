@@ -128,6 +128,7 @@ rill_status scores_op(struct pulser *p, const struct node *n, const struct strea
         *ret = in[0];
         return RILL_OK;
     }
+    TRY(places_rows(p, n, &in[1]));
     if (!reshapes && !node_is(n, OP_EXPAND))
         return pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, ret, 1);
     TRY(sizes_emit(p, n, s, &in[1]));

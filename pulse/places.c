@@ -535,9 +535,11 @@ static bool any_outside(const struct tensor *v, int64_t rows)
     return false;
 }
 
-/* A table of which pairs take rows: the lengths are told at which a whole run finds all of them. */
-static rill_status rows_within(struct pulser *p, const struct node *m, uint32_t *at)
+rill_status places_rows(struct pulser *p, const struct node *m, uint32_t *at)
 {
+    static const enum op_id picks[] = { OP_GATHER, OP_GATHER_ELEMENTS };
+    if (!node_is_among(m, picks, sizeof picks / sizeof *picks))
+        return RILL_OK;
     const struct fact *table = pulser_fact(p, m->in[0]);
     const struct dim *size = table->shape[axis_normalise(axis_of(m), table->rank)];
     const struct tensor *v = p->dst->wires[*at].fact.value;
@@ -569,8 +571,7 @@ static rill_status made_emit(struct pulser *p, const struct node *n, const struc
     }
     for (unsigned i = 1; i < m->n_in; i++)
         TRY(made_input(p, n, m, i, at, &in[i]));
-    if (node_is(m, OP_GATHER) && pulser_fact(p, m->in[0])->value)
-        TRY(rows_within(p, m, &in[1]));
+    TRY(places_rows(p, m, &in[1]));
     return pulser_emit(p, m->op, m->name, m->attr, in, m->n_in, ret, 1);
 }
 

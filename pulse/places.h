@@ -38,4 +38,9 @@ bool places_known(const struct pulser *p, uint32_t src_wire); /* by expression, 
  * sizes. */
 rill_status places_emit(struct pulser *p, const struct node *n, uint32_t src_wire,
                         const struct places *at, uint32_t *ret);
+
+/* *at, dst wire: the places of input 1 of node m. Where m picks rows of a table, which has no row
+ * for some of them, those become any row, and the lengths are told at which a whole run finds all.
+ */
+rill_status places_rows(struct pulser *p, const struct node *m, uint32_t *at);
 #endif

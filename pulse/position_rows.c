@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/position_rows.h"
+#include "engine/ops/attrs.h"
 #include "pulse/positions.h"
+#include "pulse/tracks.h"
 
 #include <stdio.h>
 
@@ -28,7 +30,7 @@ static const struct dim *extreme(const struct pulser *p, uint32_t w, int side)
 
 static rill_status natural_claim(struct pulser *p, const struct dim *ge0, enum dim_claim_kind kind)
 {
-    struct dims *ds = p->dst->dims;
+    struct dims *ds = p->src->dims;
     char size[160], text[200];
     if (dim_is_natural(ds, ge0))
         return RILL_OK;
@@ -40,7 +42,7 @@ static rill_status natural_claim(struct pulser *p, const struct dim *ge0, enum d
 rill_status position_rows_claim(struct pulser *p, uint32_t w, int64_t rows,
                                 enum dim_claim_kind kind, bool *ret_told)
 {
-    struct dims *ds = p->dst->dims;
+    struct dims *ds = p->src->dims;
     const bool known = p->positions && p->positions->of[w].e && !p->positions->of[w].pair;
     const struct dim *most = known ? extreme(p, w, 1) : NULL,
                      *least = known ? extreme(p, w, -1) : NULL;
@@ -49,4 +51,23 @@ rill_status position_rows_claim(struct pulser *p, uint32_t w, int64_t rows,
         return RILL_OK;
     TRY(natural_claim(p, dim_sub(ds, dim_int(ds, rows - 1), most), kind));
     return natural_claim(p, dim_add_int(ds, least, rows), kind);
+}
+
+rill_status position_rows_folded(struct pulser *p)
+{
+    static const enum op_id picks[] = { OP_GATHER, OP_GATHER_ELEMENTS };
+    const struct position *of = p->positions->of;
+    int axes[2];
+    bool told;
+    for (uint32_t i = 0; i < p->src->n_nodes; i++) {
+        const struct node *n = &p->src->nodes[i];
+        if (!node_is_among(n, picks, sizeof picks / sizeof *picks) || n->out[0] == WIRE_NONE ||
+            !of[n->out[0]].e || time_axes(p, n->in[1], axes) == 0)
+            continue;
+        const struct fact *table = pulser_fact(p, n->in[0]);
+        const struct dim *rows = table->shape[axis_normalise(axis_of(n), table->rank)];
+        if (dim_is_const(rows))
+            TRY(position_rows_claim(p, n->in[1], dim_value(rows), DIM_CLAIM_TABLE, &told));
+    }
+    return RILL_OK;
 }

@@ -10,4 +10,7 @@
  * -rows .. rows - 1. ret_told false: they are no sum of coordinates, and nothing is claimed. */
 rill_status position_rows_claim(struct pulser *p, uint32_t w, int64_t rows,
                                 enum dim_claim_kind kind, bool *ret_told);
+
+/* Those of tables of which each row is the same number, so that nobody looks into them. */
+rill_status position_rows_folded(struct pulser *p);
 #endif

@@ -114,8 +114,10 @@ struct written {
         PLAIN,
         SLOPES,
         TABLE,
-        TABLE_SHORT, /* of distances up to 32, not clipped */
-        TABLE_TIGHT, /* up to 4, turned */
+        TABLE_SHORT,  /* of distances up to 32, not clipped */
+        TABLE_TIGHT,  /* up to 4, turned */
+        TABLE_PICKED, /* the same, a table for each query */
+        TABLE_SINGLE, /* of distance 0 alone */
         LOGS,
         ALONG_KEYS,
         ALONG_QUERIES,

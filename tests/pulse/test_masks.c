@@ -450,6 +450,15 @@ static const struct tabled {
         .mask = SELF_EARLY,
         .bias = TABLE_TIGHT },
       5 },
+    { { .name = "distances up to 4 for each query, themselves for the first ones",
+        .mask = SELF_EARLY,
+        .bias = TABLE_PICKED },
+      5 },
+    { { .name = "distances up to 4 for each query, first frames",
+        .mask = SINKS,
+        .bias = TABLE_PICKED },
+      5 },
+    { { .name = "one distance", .bias = TABLE_SINGLE }, 1 },
 };
 
 static void table_test(const struct tabled *t)
