@@ -335,6 +335,97 @@ static void test_sloped(void)
     }
 }
 
+/* ---- how far first keys are ---- */
+
+/* Frames of an input, and those of them, by number, that attention sees as its own. */
+struct seen {
+    float x[FRAMES][CHANNELS];
+    unsigned own[FRAMES], n;
+    const struct attended *t;
+};
+
+static double score(const struct seen *s, unsigned query, unsigned key, int64_t distance)
+{
+    double sum = -0.125 * (double) distance;
+    for (unsigned c = 0; c < CHANNELS; c++)
+        sum += (double) s->x[s->own[query]][c] * (double) s->x[s->own[key]][c];
+    return sum;
+}
+
+/* What comes when own frame u does: a first key is as far from the query as its place in the
+ * sequence is from the place that the query answers, another one as many own frames. */
+static void seen_give(const struct seen *s, unsigned u, double ret[CHANNELS])
+{
+    const int64_t right = s->t->right, left = s->t->left, query = (int64_t) u - right,
+                  place = (int64_t) s->own[u] - right;
+    double total = 0;
+    memset(ret, 0, CHANNELS * sizeof *ret);
+    for (int64_t v = 0; v <= (int64_t) u; v++) {
+        const bool first = s->own[v] < (unsigned) s->t->first;
+        const int64_t far = first ? place - (int64_t) s->own[v] : query - v;
+        if (far < -right || (far > left && !first))
+            continue;
+        const double weight = exp(score(s, (unsigned) query, (unsigned) v, far));
+        total += weight;
+        for (unsigned c = 0; c < CHANNELS; c++)
+            ret[c] += weight * (double) s->x[s->own[v]][c];
+    }
+    for (unsigned c = 0; c < CHANNELS; c++)
+        ret[c] /= total;
+}
+
+/* Of a branch that pauses in two runs. */
+static unsigned far_wrong(const rill_plan *p, const struct attended *t, const unsigned pause[2])
+{
+    struct seen s = { .t = t };
+    void *mem = aligned_alloc(64, (rill_plan_stream_size(p) + 63) & ~(size_t) 63);
+    rill_stream *stream = rill_stream_init(mem, p);
+    unsigned wrong = 0;
+    uint32_t seed = 9;
+    for (unsigned r = 0; r < FRAMES; r++) {
+        const float on = r == pause[0] || r == pause[1] ? -1.0f : 1.0f;
+        float y[CHANNELS];
+        double want[CHANNELS];
+        size_t done;
+        for (unsigned c = 0; c < CHANNELS; c++)
+            s.x[r][c] = gb_random_f32(&seed);
+        rill_stream_push(stream, 1, &on, 1, &done);
+        rill_stream_push(stream, 0, s.x[r], 1, &done);
+        if (rill_stream_run(stream) != RILL_OK ||
+            rill_stream_pull(stream, p->n_inputs, y, 1, &done) != RILL_OK ||
+            done != (r >= (unsigned) t->right))
+            wrong++;
+        if (on < 0)
+            continue;
+        s.own[s.n++] = r;
+        if (s.n <= (unsigned) t->right || done == 0)
+            continue;
+        seen_give(&s, s.n - 1, want);
+        for (unsigned c = 0; c < CHANNELS; c++)
+            wrong += !(fabs((double) y[c] - want[c]) < 1e-5);
+    }
+    free(mem);
+    return wrong;
+}
+
+static void test_far(void)
+{
+    for (int64_t first = 1; first <= 4; first++) {
+        const struct attended t = { "", 5, 3, first, 0, false, -INFINITY, false, true };
+        struct oracle o;
+        enum verdict v = oracle_open(&o, attended_recipe, &t, NULL);
+        v = v == LAW_HOLDS ? oracle_pulse(&o, 1) : v;
+        oracle_check(v == LAW_HOLDS, "%d first keys: %s", (int) first, o.err.text);
+        for (unsigned a = 0; v == LAW_HOLDS && a < 12; a++)
+            for (unsigned b = 0; b < 12; b += 3) {
+                const unsigned pause[] = { a, a + b }, wrong = far_wrong(o.plan, &t, pause);
+                oracle_check(!wrong, "%d first keys, pauses %u and %u: %u numbers differ",
+                             (int) first, pause[0], pause[1], wrong);
+            }
+        oracle_close(&o);
+    }
+}
+
 int main(void)
 {
     test_switched("2: conv k=3 l=2; cumsum", "2: gru");
@@ -352,5 +443,6 @@ int main(void)
     test_late_begin();
     test_delayed();
     test_sloped();
+    test_far();
     return oracle_end();
 }
