@@ -11,6 +11,8 @@
 #include "pulse/shifts.h"
 #include "pulse/tracks.h"
 
+#include <math.h>
+
 /* So many first queries and keys; and the input frames that have come when they have. */
 struct first {
     int64_t queries, keys, inputs;
@@ -144,8 +146,8 @@ static rill_status first_refuse(const struct pulser *p, const struct node *n)
                    "cannot stream: what the first queries see is not known before the first run");
 }
 
-/* Zeros for those of the first keys, *wire, that a short sequence lacks: its queries see none of
- * them, and a weight of 0 does not hide what is not a number. */
+/* Zeros for those of the first keys, *wire, that a short sequence lacks: a weight of 0 does not
+ * hide what is not a number. */
 static rill_status keys_blank(struct pulser *p, const struct node *n, const struct stream_fact *of,
                               int64_t frames, uint32_t *wire)
 {
@@ -164,6 +166,28 @@ static rill_status keys_blank(struct pulser *p, const struct node *n, const stru
     return pulser_emit(p, &op_pulse_pad, n->name, a, window, 2, wire, 1);
 }
 
+/* Whether they are constants, and no weight of 0 makes anything but 0 of them. */
+static rill_status keys_finite(struct pulser *p, uint32_t wire, bool *ret)
+{
+    TRY(pulser_known(p, wire, &wire));
+    const struct tensor *v = wire == WIRE_NONE ? NULL : pulser_dst_fact(p, wire)->value;
+    *ret = v != NULL;
+    for (int64_t i = 0; *ret && i < tensor_count(v); i++)
+        *ret = isfinite(tensor_get_f64(v, v->data, i));
+    return RILL_OK;
+}
+
+/* First keys that a short sequence lacks; its queries see none of them. */
+static rill_status keys_lacking(struct pulser *p, const struct node *n, const struct operand *o,
+                                const struct padded *q, int64_t frames, uint32_t *wire)
+{
+    bool finite;
+    if (padded_heads_come(p, q))
+        return keys_blank(p, n, &p->sf[o->stream], frames, wire);
+    TRY(keys_finite(p, *wire, &finite));
+    return finite ? RILL_OK : first_refuse(p, n);
+}
+
 /* The first `frames` of a padded stream. */
 static rill_status frames_first(struct pulser *p, const struct node *n, const struct operand *o,
                                 int64_t frames, struct first *f, uint32_t *ret)
@@ -172,7 +196,7 @@ static rill_status frames_first(struct pulser *p, const struct node *n, const st
     const bool alike = p->sf[o->stream].length == f->length,
                there = (alike ? padded_heads_or_none : padded_heads_there)(p, &q) ||
         (alike && o->part == PART_QUERIES);
-    if (!heads_given(p, &q) || frames > q.before || !(there || padded_heads_come(p, &q)))
+    if (!heads_given(p, &q) || frames > q.before)
         return first_refuse(p, n);
     if (padded_by_copies(&q))
         TRY(padded_given(p, n, p->sf[o->stream].length, q.before, &q));
@@ -180,7 +204,7 @@ static rill_status frames_first(struct pulser *p, const struct node *n, const st
     TRY(padded_frames(p, n, &q, q.before, q.head, ret));
     if (frames != q.before)
         TRY(pulser_slice(p, n->name, *ret, q.inner.sf.axis, 0, frames, ret));
-    return there ? RILL_OK : keys_blank(p, n, &p->sf[o->stream], frames, ret);
+    return there ? RILL_OK : keys_lacking(p, n, o, &q, frames, ret);
 }
 
 static rill_status scores_first(struct pulser *p, uint32_t w, struct first *f, uint32_t *ret);

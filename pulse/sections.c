@@ -530,19 +530,30 @@ rill_status spread_emit(struct pulser *p, uint32_t w, int64_t count, uint32_t *w
     return pulser_emit_op(p, OP_EXPAND, n->name, NULL, 0, in, 2, wire);
 }
 
+static void waits_forget(struct section *s)
+{
+    s->more[0] = s->more[1] = NO_DELAY;
+    s->fewer = false;
+}
+
+/* How much longer others wait than the first scores is found anew where those took more first
+ * queries apart. */
 void sections_begin(const struct pulser *p)
 {
     for (uint32_t w = 0; p->sections && w < p->src->n_wires; w++) {
-        p->sections->of[w].delay = NO_DELAY;
-        p->sections->of[w].apart = 0;
-        p->sections->of[w].news = false;
+        struct section *s = &p->sections->of[w];
+        if (s->fewer)
+            waits_forget(s);
+        s->delay = NO_DELAY;
+        s->apart = 0;
+        s->news = false;
     }
 }
 
 void sections_forget(const struct pulser *p)
 {
     for (uint32_t w = 0; p->sections && w < p->src->n_wires; w++) {
-        p->sections->of[w].more[0] = p->sections->of[w].more[1] = NO_DELAY;
+        waits_forget(&p->sections->of[w]);
         p->sections->of[w].heads = PADDED_GIVEN_MAX;
     }
 }
@@ -567,7 +578,8 @@ void section_waits(struct section *s, int64_t queries, int64_t keys)
 
 void section_heads(struct section *s, int64_t heads)
 {
-    s->news |= s->apart > heads;
+    s->fewer |= s->apart > heads;
+    s->news |= s->fewer;
     s->apart = larger(s->apart, heads);
     s->heads = smaller(s->heads, heads);
 }

@@ -21,6 +21,7 @@ struct section {
                          more than that, as the walks before have found; or NO_DELAY */
     int64_t heads;    /* first queries that are taken apart, at most, as its scores have found */
     int64_t apart;    /* the most that were in this walk */
+    bool fewer;       /* some of its scores had more of them than are left */
     bool news;        /* this walk found more of it */
     bool any;         /* something sums over its keys */
 };

@@ -23,8 +23,12 @@ struct net {
         EDGE,
         REFLECT,
         COPIES,
-        MARKED
-    } pad; /* COPIES: of the first frame, joined; MARKED: one token in front of such */
+        MARKED,
+        FIRSTS,
+        MOVED
+    } pad; /* COPIES: of the first frame, joined; MARKED: one token in front of such; FIRSTS: as
+              many first frames; MOVED: frames come two later, behind zeros, the first `front`
+              tokens */
     enum {
         SOFTMAX,
         WRITTEN,
@@ -53,9 +57,11 @@ static bool sees(const struct net *t, int64_t i, int64_t j)
 /* The newest input frame that frame i of the padded sequence is made of. */
 static int64_t newest_in(const struct net *t, int64_t i)
 {
-    const int64_t k = i - t->front;
+    const int64_t k = i - t->front - (t->pad == MOVED ? 2 : 0);
     if (k >= 0)
         return k + t->look;
+    if (t->pad == FIRSTS)
+        return i + t->look;
     return t->pad == EDGE || t->pad == COPIES || (t->pad == MARKED && k > -t->front) ? t->look
         : t->pad == REFLECT                                                          ? t->look - k
                                                                                      : NOTHING;
@@ -204,13 +210,17 @@ static uint32_t padded(struct gb *b, const struct net *t, uint32_t x)
 {
     static const char *const modes[] = { "", "constant", "edge", "reflect" };
     const uint32_t first = gb_slice(b, x, 1, 0, 1, 1);
-    for (int64_t i = t->pad == MARKED; t->pad >= COPIES && i < t->front; i++)
+    for (int64_t i = t->pad == MARKED; (t->pad == COPIES || t->pad == MARKED) && i < t->front; i++)
         x = GB(b, "Concat", "axis=1", first, x);
     if (t->pad == MARKED)
         x = GB(b, "Concat", "axis=1", gb_weights(b, 3, 1, 1, WIDTH), x);
-    if (t->pad >= COPIES)
+    if (t->pad == FIRSTS)
+        x = GB(b, "Concat", "axis=1", gb_slice(b, x, 1, 0, t->front, 1), x);
+    if (t->pad >= COPIES && t->pad < MOVED)
         return x;
-    if (t->pad)
+    if (t->pad == MOVED)
+        x = gb_slice(b, gb_pad(b, x, 3, 1, "constant", 4, 0), 1, 0, -2, 1);
+    if (t->pad && t->pad < COPIES)
         return gb_pad(b, x, 3, 1, modes[t->pad], t->front, 0);
     x = GB(b, "Concat", "axis=1", gb_weights(b, 3, 1, (int) t->front, WIDTH), x);
     return t->behind ? GB(b, "Concat", "axis=1", x, gb_weights(b, 3, 1, (int) t->behind, WIDTH))
@@ -240,14 +250,16 @@ static void net_test(const struct net *t, int64_t pulse, bool declutters)
 {
     static const int64_t from[] = { 0, 1, 2, 3, 5, 9, 30, -1 };
     const int64_t pulses[] = { pulse, -1 },
-                  *lengths = t->pad < EDGE || t->pad >= COPIES ? from : from + 4;
+                  *lengths = t->pad == FIRSTS ? from + 3
+        : t->pad < EDGE || t->pad >= COPIES   ? from
+                                              : from + 4;
     char name[160];
     struct oracle o = { .seed = 1 };
     snprintf(name, sizeof name,
              "%d layers, %d in front by %d, from -%d to %d, first %d, chunks of %d, cut %d, of %d",
              (int) t->layers, (int) t->front, (int) t->pad, (int) t->left, (int) t->right,
              (int) t->first, (int) t->chunk, (int) t->cut, (int) t->of);
-    bool opens = oracle_open(&o, recipe, t, NULL) == LAW_HOLDS;
+    bool opens = oracle_open(&o, recipe, t, t->pad == FIRSTS ? "S>=3" : NULL) == LAW_HOLDS;
     struct graph *g = opens ? &o.model->decluttered.g : NULL;
     if (opens && declutters)
         opens = graph_declutter(g, g, NULL, &o.err) == RILL_OK;
@@ -367,6 +379,37 @@ static void test_marked(void)
                  1 + k % 3, k % 2);
 }
 
+/* A mask that asks data of its queries finds as many first ones as the keys do. */
+static void test_firsts(void)
+{
+    for (int64_t k = 0; k < 12; k++)
+        net_test(&(struct net) { .layers = 1 + k % 2,
+                                 .front = 2 + k % 2,
+                                 .left = 1 + k % 3,
+                                 .pad = FIRSTS,
+                                 .of = k % 4 == 3 ? SIGMOID : SOFTMAX,
+                                 .asking = k % 3,
+                                 .cut = k % 4 },
+                 1 + k / 4, false);
+}
+
+/* Of constants in front a short sequence has fewer. */
+static void test_moved(void)
+{
+    for (int64_t k = 0; k < 12; k++)
+        net_test(&(struct net) { .layers = 1 + k % 2,
+                                 .front = 1 + k % 3,
+                                 .left = 1 + k % 3,
+                                 .right = k % 5 == 4,
+                                 .pad = MOVED,
+                                 .of = k % 4 == 3 ? SIGMOID
+                                     : k % 4 == 2 ? MEANS
+                                                  : SOFTMAX,
+                                 .asking = k % 4 == 2 ? 0 : k % 3,
+                                 .cut = k % 4 },
+                 1 + k % 3, k % 2);
+}
+
 static void test_chunks(void)
 {
     for (int64_t k = 0; k < 24; k++)
@@ -468,6 +511,8 @@ int main(void)
     test_means();
     test_copies();
     test_marked();
+    test_firsts();
+    test_moved();
     test_chunks();
     return oracle_end();
 }
