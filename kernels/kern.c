@@ -56,7 +56,6 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
 }
 
 #define BLOCK_PANELS 4 /* that pass over all rows together, in the tiles of many rows */
-#define BLOCK_ROWS 24  /* a multiple of the rows that tiles of many rows have */
 #define BLOCK_K 16
 
 static size_t down_to(size_t v, size_t multiple)
@@ -68,20 +67,16 @@ static size_t down_to(size_t v, size_t multiple)
  * do not fit. The rows are read again for every four panels: so many at a time as stay in the other
  * half, or in half the third cache where the weights, which are read again for every block of rows,
  * come from memory. */
-void kern_gemm_f32(const struct kern *k, float *restrict y, size_t ldy, const float *restrict x,
-                   size_t ldx, const float *restrict w, const float *restrict bias, size_t m,
-                   size_t n, size_t terms)
+void kern_gemm_blocks_f32(const struct kern *k, float *restrict y, size_t ldy,
+                          const float *restrict x, size_t ldx, const float *restrict w,
+                          const float *restrict bias, size_t m, size_t n, size_t terms)
 {
-    if (m <= BLOCK_ROWS || !terms) {
-        k->gemm_f32(y, ldy, x, ldx, w, bias, m, n, terms);
-        return;
-    }
     size_t half = k->l2_bytes / 2 / sizeof *w, k_most = half / (BLOCK_PANELS * KERN_LANES);
     k_most = terms <= k_most ? terms : down_to(k_most, BLOCK_K);
     bool near = n <= k->l3_bytes / 2 / sizeof *w / terms;
     size_t m_most = n <= BLOCK_PANELS * KERN_LANES
         ? m
-        : down_to((near ? half : k->l3_bytes / 2 / sizeof *x) / k_most, BLOCK_ROWS);
+        : down_to((near ? half : k->l3_bytes / 2 / sizeof *x) / k_most, KERN_BLOCK_ROWS);
     struct kern_block b = {
         .step_panel = KERN_LANES * terms, .step_k = KERN_LANES, .bias = bias, .n = n
     };

@@ -503,11 +503,22 @@ void kern_keep(struct kern *k, unsigned uses);
  * files: set-up time. */
 void kern_caches(size_t *ret_l2_bytes, size_t *ret_l3_bytes);
 
-/* gemm_f32 for any size: where rows are read again for other panels, or panels for other rows, and
- * do not fit in the caches, it goes block by block. The bits are the same. */
-void kern_gemm_f32(const struct kern *k, float *restrict y, size_t ldy, const float *restrict x,
-                   size_t ldx, const float *restrict w, const float *restrict bias, size_t m,
-                   size_t n, size_t terms);
+#define KERN_BLOCK_ROWS 24 /* a multiple of the rows that tiles of many rows have */
+/* gemm_f32 block by block: where rows are read again for other panels, or panels for other rows,
+ * and do not fit in the caches. The bits are the same. */
+void kern_gemm_blocks_f32(const struct kern *k, float *restrict y, size_t ldy,
+                          const float *restrict x, size_t ldx, const float *restrict w,
+                          const float *restrict bias, size_t m, size_t n, size_t terms);
+/* gemm_f32 for any size. */
+static inline void kern_gemm_f32(const struct kern *k, float *restrict y, size_t ldy,
+                                 const float *restrict x, size_t ldx, const float *restrict w,
+                                 const float *restrict bias, size_t m, size_t n, size_t terms)
+{
+    if (m <= KERN_BLOCK_ROWS || !terms)
+        k->gemm_f32(y, ldy, x, ldx, w, bias, m, n, terms);
+    else
+        kern_gemm_blocks_f32(k, y, ldy, x, ldx, w, bias, m, n, terms);
+}
 
 /* Packing is set-up time. w[o][k] is read at w[o * stride_o + k * stride_k]; the outputs of the
  * last panel that do not exist are zero. */

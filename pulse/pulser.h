@@ -354,7 +354,8 @@ bool padded_heads_or_none(const struct pulser *p, const struct padded *q);
 /* All are there, or those that lack do so in sequences that have ended when what is in front of
  * them comes: these have fewer frames than it is made of. */
 bool padded_heads_come(const struct pulser *p, const struct padded *q);
-/* All are there, or nothing is behind the sequence that would stand in the place of those in front. */
+/* All are there, or nothing is behind the sequence that would stand in the place of those in front.
+ */
 bool padded_heads_whole(const struct pulser *p, const struct padded *q);
 /* The sequence inside is as long as output k of n, which q pads it to be, and what pads it leave.
  */

@@ -150,11 +150,11 @@ rill_status epilogue_prepare(struct prep *c, struct attr_ints steps, struct epil
 
 /* ---- run time ---- */
 
-void epilogue_channels(const struct epilogue *p, const struct eval *e, float *y, int64_t i,
-                       int64_t first, int64_t n)
+void epilogue_channels_run(const struct epilogue *p, const struct eval *e, float *y, int64_t i,
+                           int64_t first, int64_t n)
 {
     float *buffer[1 + EPILOGUE_IN_MAX] = { y };
-    if (!p->program.n_instrs || n < 1)
+    if (n < 1)
         return;
     for (unsigned k = 0; k < p->n_in; k++) {
         const float *x = e->x[p->first_in + k];
@@ -180,13 +180,13 @@ unsigned epilogue_take_scale(struct epilogue *p)
     return p->first_in + by - 1;
 }
 
-void epilogue_rows(const struct epilogue *p, const struct eval *e, float *y)
+void epilogue_rows_run(const struct epilogue *p, const struct eval *e, float *y)
 {
     float *buffer[1 + EPILOGUE_IN_MAX] = { y };
     size_t step[1 + EPILOGUE_IN_MAX], channels = (size_t) p->channels, rows = (size_t) p->images;
     /* no input begins anew with each row, nor does the output */
     bool whole = p->channels == p->row_floats;
-    if (!p->program.n_instrs || !rows || !channels)
+    if (!rows || !channels)
         return;
     step[0] = (size_t) p->row_floats;
     for (unsigned k = 0; k < p->n_in; k++) {

@@ -55,9 +55,26 @@ int epilogue_axis(const struct op *op, int rank);
 rill_status epilogue_infer(struct infer *c, struct attr_ints steps);
 rill_status epilogue_prepare(struct prep *c, struct attr_ints steps, struct epilogue *ret);
 
+/* One that there is. */
+void epilogue_channels_run(const struct epilogue *p, const struct eval *e, float *y, int64_t i,
+                           int64_t first, int64_t n);
+void epilogue_rows_run(const struct epilogue *p, const struct eval *e, float *y);
+
 /* Runs it on n channels from `first` on of image i; y: those channels, one after the other. */
-void epilogue_channels(const struct epilogue *p, const struct eval *e, float *y, int64_t i,
-                       int64_t first, int64_t n);
+static inline void epilogue_channels(const struct epilogue *p, const struct eval *e, float *y,
+                                     int64_t i, int64_t first, int64_t n)
+{
+    if (p->program.n_instrs)
+        epilogue_channels_run(p, e, y, i, first, n);
+}
+
+/* Runs it on the whole output y, whose channels are its last axis. */
+static inline void epilogue_rows(const struct epilogue *p, const struct eval *e, float *y)
+{
+    if (p->program.n_instrs)
+        epilogue_rows_run(p, e, y);
+}
+
 /* For a share that begins at that channel (0 where it has all) and that element of the output: adds
  * where the epilogue's inputs begin to shift_bytes (struct share). */
 void epilogue_shift(const struct epilogue *p, int64_t channel, int64_t element,
@@ -65,6 +82,4 @@ void epilogue_shift(const struct epilogue *p, int64_t channel, int64_t element,
 /* Takes a product with a single value from its beginning; returns the input that has it, 0 where
  * none is. */
 unsigned epilogue_take_scale(struct epilogue *p);
-/* Runs it on the whole output y, whose channels are its last axis. */
-void epilogue_rows(const struct epilogue *p, const struct eval *e, float *y);
 #endif

@@ -189,6 +189,7 @@ static rill_status node_lower(struct lower *l, struct scope *f, const struct nod
                               .in = in,
                               .out = out,
                               .args = p.args };
+    s->run = n->op->eval;
     TRY(node_operands(l, f, n, s, p.packed));
     TRY(node_divide(l, f->g, n, &p, s));
     uint32_t scratch;

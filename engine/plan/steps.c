@@ -57,8 +57,9 @@ struct eval node_step_eval(const struct node_step *n, unsigned char *mem)
 
 void node_step_run(const struct step *s, unsigned char *mem)
 {
-    struct eval e = node_step_eval(s->args, mem);
-    e.node->op->eval(&e);
+    const struct node_step *n = s->args;
+    struct eval e = node_step_eval(n, mem);
+    n->run(&e);
 }
 
 static void copies_run(const struct copies *all, unsigned char *mem)

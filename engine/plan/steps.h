@@ -11,13 +11,14 @@ union operand {
 
 /* An ordinary op. Where its operands lie in a block is noted in that block when it is first run. */
 struct node_step {
-    struct eval eval;        /* all but x, y, scratch and fault */
-    union operand *in, *out; /* slot WIRE_NONE / constant and offset SIZE_MAX: absent */
-    union operand scratch;
+    struct eval eval;                  /* all but x, y, scratch and fault */
+    void (*run)(const struct eval *e); /* the op's eval */
     size_t lists_offset; /* of the pointers in the block: n_in of inputs, n_out of outputs */
     size_t fault_offset; /* of the block's fault */
-    size_t alone_offset; /* of whether the block is computed without the crew */
-    struct crew *crew;   /* NULL: the work is not divided */
+    union operand scratch;
+    union operand *in, *out; /* slot WIRE_NONE / constant and offset SIZE_MAX: absent */
+    size_t alone_offset;     /* of whether the block is computed without the crew */
+    struct crew *crew;       /* NULL: the work is not divided */
     struct shares shares;
     size_t scratch_step_bytes; /* from share to share */
     struct node_step *next;    /* of all in the plan */
