@@ -346,30 +346,36 @@ static bool outputs_early(const struct pulser *p, const int64_t *delays)
     return early && !late;
 }
 
-/* A walk that takes apart what `way` says, where that makes an output earlier. delays: of outputs,
- * so far. */
-static rill_status graph_pulse_way(struct pulser *p, bool *way, int64_t *delays)
+/* A walk that takes apart what `way` says, and first queries, if `early`, where that makes an
+ * output earlier. delays: of outputs, so far. */
+static rill_status graph_pulse_way(struct pulser *p, bool *way, bool early, int64_t *delays)
 {
+    const bool before = p->early;
     for (uint32_t i = 0; i < p->src->n_outputs; i++)
         delays[i] = p->sf[p->src->outputs[i]].delay;
     *way = true;
+    p->early |= early;
     if (graph_pulse_again(p) == RILL_OK && outputs_early(p, delays))
         return RILL_OK;
     *way = false;
+    p->early = before;
     return graph_pulse_again(p);
 }
 
-/* With first queries apart, and parts of blocks, where that makes an output earlier. */
+/* With first queries apart, what masks of the length tell of them, and parts of blocks, where that
+ * makes an output earlier. */
 static rill_status graph_pulse_early(struct pulser *p)
 {
     int64_t *delays = arena_array(p->arena, int64_t, p->src->n_outputs + 1);
     if (!delays)
         return pulser_no_memory(p);
-    p->early = p->may_be_early = p->apart = p->may_be_apart = false;
+    p->early = p->may_be_early = p->apart = p->may_be_apart = p->ends = p->may_be_ends = false;
     TRY(graph_pulse_again(p));
     if (p->may_be_early)
-        TRY(graph_pulse_way(p, &p->early, delays));
-    return p->may_be_apart ? graph_pulse_way(p, &p->apart, delays) : RILL_OK;
+        TRY(graph_pulse_way(p, &p->early, true, delays));
+    if (p->may_be_early && p->may_be_ends)
+        TRY(graph_pulse_way(p, &p->ends, true, delays));
+    return p->may_be_apart ? graph_pulse_way(p, &p->apart, false, delays) : RILL_OK;
 }
 
 /* With larger pulses until one fits all strides. */

@@ -152,17 +152,12 @@ static rill_status keys_blank(struct pulser *p, const struct node *n, const stru
                               int64_t frames, uint32_t *wire)
 {
     struct pulse_pad_attr *a = arena_new(p->arena, struct pulse_pad_attr);
-    int64_t first_run[CLOCK_SIZE] = { 0 };
-    uint32_t in[2], window[2] = { *wire };
+    uint32_t window[2] = { *wire };
     if (!a)
         return pulser_no_memory(p);
-    for (unsigned i = 1; i < CLOCK_SIZE; i++)
-        first_run[i] = 1;
     *a = (struct pulse_pad_attr) { .at = { .pulse = frames }, .axis = of->axis };
     TRY(pulser_length_place(p, of->length, &a->at.length));
-    TRY(pulser_clock(p, &in[0]));
-    TRY(pulser_ints(p, n->name, first_run, CLOCK_SIZE, &in[1]));
-    TRY(pulser_emit_op(p, OP_MUL, n->name, NULL, 0, in, 2, &window[1]));
+    TRY(pulser_first_clock(p, n, &window[1]));
     return pulser_emit(p, &op_pulse_pad, n->name, a, window, 2, wire, 1);
 }
 

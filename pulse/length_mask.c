@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/length_mask.h"
 #include "engine/ops/clock.h"
+#include "pulse/ints.h"
 #include "pulse/positions.h"
 
 /* Of the frames on `axis` of input `at`, those before `length` are told, or the rest. */
@@ -81,24 +82,71 @@ bool length_mask_is(const struct pulser *p, const struct node *n)
     return mask_find(p, n, &m);
 }
 
-/* PulseValid of frames that are so late, in the shape that the output has in a run. */
-static rill_status valid_emit(struct pulser *p, const struct node *n, const struct flow *f,
-                              uint32_t *ret)
+/* PulseValid by that clock of so many frames that are so late, in the shape of the output. */
+static rill_status valid_emit(struct pulser *p, const struct node *n, const struct length_mask *m,
+                              const struct stream_fact *s, uint32_t clock, uint32_t *ret)
 {
     struct clock_attr *a = arena_new(p->arena, struct clock_attr);
     int64_t size[RANK_MAX];
-    uint32_t clock, in[2];
+    uint32_t in[2];
     if (!a)
         return pulser_no_memory(p);
-    *a = (struct clock_attr) { .pulse = f->sf.pulse, .delay = f->sf.delay };
-    TRY(pulser_length_place(p, f->sf.length, &a->length));
-    TRY(pulser_clock(p, &clock));
+    *a = (struct clock_attr) { .pulse = s->pulse, .delay = s->delay };
+    TRY(pulser_length_place(p, m->length, &a->length));
     TRY(pulser_emit(p, &op_pulse_valid, n->name, a, &clock, 1, &in[0], 1));
     const int rank = pulser_fact(p, n->out[0])->rank;
     for (int i = 0; i < rank; i++)
-        size[i] = i == f->sf.axis ? f->sf.pulse : 1;
+        size[i] = i == s->axis ? s->pulse : 1;
     TRY(pulser_ints(p, n->name, size, (unsigned) rank, &in[1]));
-    return pulser_emit_op(p, OP_RESHAPE, n->name, NULL, 0, in, 2, ret);
+    TRY(pulser_emit_op(p, OP_RESHAPE, n->name, NULL, 0, in, 2, ret));
+    return m->rest ? pulser_emit_op(p, OP_NOT, n->name, NULL, 0, ret, 1, ret) : RILL_OK;
+}
+
+/* How many frames of f, and of what is made of it, are in front of the first run. */
+static int64_t frames_before(struct pulser *p, const struct node *n, const struct flow *f)
+{
+    struct flow early = *f;
+    rill_error *err = p->err;
+    early.sf.delay = -PADDED_KEPT_MAX;
+    p->err = NULL;
+    const rill_status s = flow_resolve(p, n, &early);
+    p->err = err;
+    return s == RILL_OK ? larger(-early.sf.delay, 0) : 0;
+}
+
+/* What is told of frames `frames`, those of the node, that are in front of the first run is told by
+ * the length alone. It is known when as many input frames have come as for the last of them. */
+static rill_status heads_note(struct pulser *p, const struct node *n, const struct length_mask *m,
+                              const struct flow *frames)
+{
+    const int64_t before = p->outer ? 0 : frames_before(p, n, frames);
+    struct padded *q = &p->padded[n->out[0]];
+    struct flow f = *frames;
+    struct stream_fact first = f.sf;
+    uint32_t clock;
+    p->may_be_ends |= before > 0;
+    if (before == 0 || !p->ends)
+        return RILL_OK;
+    f.sf.delay = -before;
+    f.sf.length = m->length;
+    TRY(flow_resolve(p, n, &f));
+    first.pulse = before;
+    first.delay = 0;
+    *q = (struct padded) { .is = true,
+                           .inner = f,
+                           .before = before,
+                           .mode = PULSE_PAD_VALUES,
+                           .tail = WIRE_NONE,
+                           .inputs = larger(kept_inputs(&f, before - 1), 1) };
+    TRY(pulser_clock(p, &clock));
+    TRY(valid_emit(p, n, m, &f.sf, clock, &q->inner.wire));
+    TRY(pulser_first_clock(p, n, &clock));
+    TRY(valid_emit(p, n, m, &first, clock, &q->head));
+    q->inner.sf.delay += before;
+    q->inner.sf.uniform = false;
+    q->inner.sf.length = dim_add_int(p->dst->dims, frames->sf.length, -before);
+    offset_cut(&q->inner.sf, before, 1);
+    return RILL_OK;
 }
 
 static bool grows_alike(const struct pulser *p, const struct stream_fact *sf)
@@ -126,18 +174,19 @@ rill_status rule_length_mask(struct pulser *p, const struct node *n)
     if (!mask_find(p, n, &m))
         return op_fail(p->err, RILL_INTERNAL, n, "compares no frame numbers with a length");
     flow_of(p, n->in[m.at], &f);
-    const struct dim *frames = f.sf.length;
+    uint32_t clock;
     f.sf.axis += pulser_fact(p, n->out[0])->rank - pulser_fact(p, n->in[m.at])->rank;
-    f.sf.length = m.length;
-    f.sf.uniform = true; /* nothing of it is read: it is only late */
+    f.sf.uniform = true;
+    const struct flow frames = f;
+    f.sf.length = m.length; /* nothing of it is read: it is only late */
     const rill_status resolved = flow_resolve(p, n, &f);
     if (resolved == RILL_UNSUPPORTED && !grows_alike(p, &f.sf))
         return growth_refuse(p, n, m.length);
     TRY(resolved);
-    TRY(valid_emit(p, n, &f, &f.wire));
-    if (m.rest)
-        TRY(pulser_emit_op(p, OP_NOT, n->name, NULL, 0, &f.wire, 1, &f.wire));
-    f.sf.length = frames;
+    TRY(pulser_clock(p, &clock));
+    TRY(valid_emit(p, n, &m, &f.sf, clock, &f.wire));
+    TRY(heads_note(p, n, &m, &frames));
+    f.sf.length = frames.sf.length;
     f.sf.uniform = false;
     return pulser_bind(p, n, 0, f.wire, &f.sf);
 }

@@ -273,6 +273,17 @@ rill_status pulser_clock(struct pulser *p, uint32_t *ret)
     return p->clock == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
 }
 
+rill_status pulser_first_clock(struct pulser *p, const struct node *n, uint32_t *ret)
+{
+    int64_t lengths[CLOCK_SIZE] = { 0 };
+    uint32_t in[2];
+    for (unsigned i = 1; i < CLOCK_SIZE; i++)
+        lengths[i] = 1;
+    TRY(pulser_clock(p, &in[0]));
+    TRY(pulser_ints(p, n->name, lengths, CLOCK_SIZE, &in[1]));
+    return pulser_emit_op(p, OP_MUL, n->name, NULL, 0, in, 2, ret);
+}
+
 rill_status pulser_length_place(struct pulser *p, const struct dim *length, int64_t *ret)
 {
     struct pulser *o = outermost(p);

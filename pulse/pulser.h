@@ -75,6 +75,8 @@ struct pulser {
         *positions;    /* of the outermost graph; NULL: nothing streams, or a body is pulsed */
     bool early;        /* attention takes first queries apart: first_queries.h */
     bool may_be_early; /* this walk, or another one, would find such */
+    bool ends;         /* what masks of the length tell of first frames is apart: length_mask.c */
+    bool may_be_ends;  /* the same */
     bool apart;        /* parts of blocks are made apart where they come earlier: parts.h */
     bool may_be_apart; /* this walk, or another one, would find such */
     struct part_made *parts;           /* that were made, to serve again */
@@ -196,6 +198,8 @@ static inline int64_t pulser_late(const struct pulser *p, const struct stream_fa
 /* The clock's wire, captured from outside in a body; and the place of a length in it. */
 rill_status pulser_clock(struct pulser *p, uint32_t *ret);
 rill_status pulser_length_place(struct pulser *p, const struct dim *length, int64_t *ret);
+/* The clock of the first run, with the lengths that are known now. */
+rill_status pulser_first_clock(struct pulser *p, const struct node *n, uint32_t *ret);
 
 /* Refuses a node that, with the dst wires `in`, takes this pulse by chance: an input that does not
  * stream has as many indices where the others have time, which lies on `axis` of output k. */

@@ -42,6 +42,7 @@ struct net {
     bool heads, norm, hides; /* hides: the frames decide which keys others see */
     int64_t asking, marked;  /* layers of which the frames decide what they see themselves; of which
                                 the first frame is turned, by its number */
+    int64_t ends;            /* so many last queries see their own frame alone; 0: as all others */
     int64_t look;            /* frames that a convolution in front of all sees ahead */
 };
 
@@ -77,6 +78,8 @@ static int64_t least_delay(const struct net *t, int64_t pulse)
             seen[i] = newest[i];
             for (int64_t j = 0; j < FRAMES; j++)
                 seen[i] = sees(t, i, j) ? larger(seen[i], newest[j]) : seen[i];
+            if (t->ends && i - t->front + t->ends >= 0)
+                seen[i] = larger(seen[i], i - t->front + t->ends);
         }
         for (int64_t i = 0; i < FRAMES; i++)
             newest[i] = seen[i];
@@ -148,10 +151,20 @@ static uint32_t mask_of_frames(struct gb *b, const struct net *t, uint32_t y, bo
     return GB(b, "And", "", mask(b, t, y), GB(b, "Or", "", k, own));
 }
 
+/* What m shows, without keys of the last queries but their own. */
+static uint32_t ended(struct gb *b, const struct net *t, uint32_t y, uint32_t m)
+{
+    const uint32_t i = counted(b, y, 1),
+                   n = GB(b, "Gather", "axis=0", GB(b, "Shape", "", y), gb_int(b, 1)),
+                   first = GB(b, "Less", "", i, GB(b, "Sub", "", n, gb_int(b, t->ends)));
+    return GB(b, "And", "", m, GB(b, "Or", "", first, GB(b, "Equal", "", i, counted(b, y, 0))));
+}
+
 static uint32_t weights_of(struct gb *b, const struct net *t, uint32_t y, uint32_t s, bool asks)
 {
-    const uint32_t m = t->hides || asks ? mask_of_frames(b, t, y, asks) : mask(b, t, y),
-                   last = gb_ints(b, -1);
+    uint32_t m = t->hides || asks ? mask_of_frames(b, t, y, asks) : mask(b, t, y);
+    const uint32_t last = gb_ints(b, -1);
+    m = t->ends ? ended(b, t, y, m) : m;
     if (t->of == SIGMOID)
         return GB(b, "Mul", "", GB(b, "Sigmoid", "", s), GB(b, "Cast", "to=1", m));
     if (t->of == MEANS) {
@@ -410,6 +423,24 @@ static void test_moved(void)
                  1 + k % 3, k % 2);
 }
 
+/* Of first queries it is known which are the last when the sequence is as long as that wants. */
+static void test_ends(void)
+{
+    for (int64_t k = 0; k < 24; k++)
+        net_test(&(struct net) { .layers = 1 + k % 2,
+                                 .front = 1 + k % 4,
+                                 .left = 1 + k % 3,
+                                 .right = k % 6 == 5,
+                                 .pad = k % 4 == 3 ? EDGE
+                                     : k % 4 == 1  ? MARKED
+                                                   : TOKENS,
+                                 .of = k % 4 == 3 ? SIGMOID : SOFTMAX,
+                                 .ends = 1 + k % 3,
+                                 .asking = k % 5 == 4,
+                                 .cut = k % 5 },
+                 1 + k % 3, k % 2);
+}
+
 static void test_chunks(void)
 {
     for (int64_t k = 0; k < 24; k++)
@@ -513,6 +544,7 @@ int main(void)
     test_marked();
     test_firsts();
     test_moved();
+    test_ends();
     test_chunks();
     return oracle_end();
 }
