@@ -238,31 +238,38 @@ static const char *whole_numbers_of(enum dtype type)
                              : "";
 }
 
-/* Whether what node n makes of numbers of positions is no such number for its type alone, or wire
- * w, which it reads, is rounded. */
-static bool rounds(const struct pulser *p, const struct node *n, uint32_t w)
+/* Whether what node n makes of numbers of positions is no such number for its type alone. */
+static bool rounds(const struct pulser *p, const struct node *n)
 {
     static const enum op_id counts[] = { OP_ADD, OP_CAST, OP_DIV, OP_MUL, OP_SUB };
-    const int64_t parts = p->positions->of[w].parts;
     bool known = node_is_among(n, counts, sizeof counts / sizeof *counts) &&
         pulser_fact(p, n->out[0])->type != DTYPE_BOOL;
     for (unsigned i = 0; i < n->n_in; i++)
         known = known && n->in[i] != WIRE_NONE && has_expression(p, n->in[i]);
-    return known || (parts > 1 && parts & (parts - 1));
+    return known;
+}
+
+static bool is_rounded(const struct pulser *p, uint32_t w)
+{
+    const int64_t parts = p->positions->of[w].parts;
+    return parts > 1 && parts & (parts - 1);
 }
 
 static rill_status uneven_refuse(const struct pulser *p, const struct node *n, uint32_t w,
                                  const struct places *at)
 {
     char also[240] = "";
-    if (at->by && rounds(p, at->by, w)) {
-        const enum dtype out = pulser_fact(p, at->by->out[0])->type,
-                         type = out != DTYPE_BOOL ? out : pulser_fact(p, w)->type;
+    const struct node *by = at->by && rounds(p, at->by) ? at->by : NULL;
+    const enum dtype type = pulser_fact(p, by ? by->out[0] : w)->type;
+    if (by)
         snprintf(also, sizeof also,
                  "; node '%.60s' (%s) makes of it what %s%s may not hold exactly, so that "
                  "differences depend on the place, too",
-                 at->by->name, at->by->op->name, dtype_name(type), whole_numbers_of(type));
-    }
+                 by->name, by->op->name, dtype_name(type), whole_numbers_of(type));
+    else if (is_rounded(p, w))
+        snprintf(also, sizeof also,
+                 "; %s%s may not hold it exactly, so that differences depend on the place, too",
+                 dtype_name(type), whole_numbers_of(type));
     return op_fail(p->err, RILL_UNSUPPORTED, n,
                    "cannot stream: '%.80s', which positions make, does not repeat with the "
                    "%lld frames of a chunk that its masks have%s",

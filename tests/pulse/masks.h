@@ -61,6 +61,7 @@ struct written {
         HALVES,           /* i / 2 - j / 2 is from 0 to 1.6, in f32 */
         PRODUCTS,         /* i * 1.5 / -0.75 - j * -2 is from -6 to 0, in f32 */
         TENTHS,           /* a band, and i * 0.1 - j * 0.1 is up to 0.3, in f32 */
+        QUOTIENTS,        /* a band, and i / 1.5 is at least j / 1.5, in f32 */
         SECONDS,          /* i * 0.01 - j * 0.01 is from -0.015 to 0.045, in f32 */
         THIRDS,           /* i / 3 - j / 3 is from -0.5 to 1.2, in f32 */
         ROUNDS,           /* i / 4 and j / 4, rounded, are the same or one apart, in f32 */

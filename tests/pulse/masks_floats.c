@@ -88,6 +88,11 @@ uint32_t mask_between(struct gb *b, const struct written *t, const struct at *a)
     if (t->mask == TENTHS)
         return GB(b, "And", "", int_band(b, a->i, a->j, 5),
                   band(b, times(b, i, .1f), times(b, j, .1f), gb_scalar(b, 0), gb_scalar(b, .3f)));
+    if (t->mask == QUOTIENTS) {
+        const uint32_t by = gb_scalar(b, 1.5f);
+        return GB(b, "And", "", int_band(b, a->i, a->j, 5),
+                  GB(b, "GreaterOrEqual", "", GB(b, "Div", "", i, by), GB(b, "Div", "", j, by)));
+    }
     if (t->mask == OUTER)
         return outer(b, a);
     const uint32_t both = GB(b, "Add", "", as_f32(b, int_band(b, a->i, a->j, 6)),
