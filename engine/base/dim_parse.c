@@ -653,9 +653,10 @@ static rill_status assume(struct dims *ds, const struct dim *d, bool needed, ril
         return dims_status(ds, reterr);
     if (dim_proves_ge(ds, d, dim_int(ds, 0), ASSUME_BUDGET))
         return RILL_OK;
-    int n = dim_print(d, text, sizeof text);
+    const int64_t least = d->kind == DIM_ADD ? -d->value : 0;
+    int n = dim_print(dim_add_int(ds, d, least), text, sizeof text);
     if (n < (int) sizeof text)
-        snprintf(text + n, sizeof text - (size_t) n, " >= 0");
+        snprintf(text + n, sizeof text - (size_t) n, " >= %lld", (long long) least);
     if (needed)
         TRY(dims_claim_add(ds, DIM_CLAIM_NEEDED, text, d, reterr));
     lin_init(&l, d);
