@@ -28,14 +28,19 @@ static const struct dim *extreme(const struct pulser *p, uint32_t w, int side)
     return e ? positions_length(ps, e, p->symbol) : NULL;
 }
 
-static rill_status natural_claim(struct pulser *p, const struct dim *ge0, enum dim_claim_kind kind)
+/* ge0 >= 0 where src wire w, along time, has an element. */
+static rill_status natural_claim(struct pulser *p, uint32_t w, const struct dim *ge0,
+                                 enum dim_claim_kind kind)
 {
     struct dims *ds = p->src->dims;
+    int axes[2];
     char size[160], text[200];
     if (dim_is_natural(ds, ge0))
         return RILL_OK;
     dim_print(ge0, size, sizeof size);
     snprintf(text, sizeof text, "%s >= 0", size);
+    for (int k = time_axes(p, w, axes); k > 0; k--)
+        ge0 = dim_max(ds, ge0, dim_mul_int(ds, pulser_fact(p, w)->shape[axes[k - 1]], -1));
     return dims_claim_add(ds, kind, text, ge0, p->err);
 }
 
@@ -49,8 +54,8 @@ rill_status position_rows_claim(struct pulser *p, uint32_t w, int64_t rows,
     *ret_told = most && least;
     if (!*ret_told)
         return RILL_OK;
-    TRY(natural_claim(p, dim_sub(ds, dim_int(ds, rows - 1), most), kind));
-    return natural_claim(p, dim_add_int(ds, least, rows), kind);
+    TRY(natural_claim(p, w, dim_sub(ds, dim_int(ds, rows - 1), most), kind));
+    return natural_claim(p, w, dim_add_int(ds, least, rows), kind);
 }
 
 rill_status position_rows_folded(struct pulser *p)

@@ -440,6 +440,9 @@ static uint32_t biased(struct gb *b, const struct written *t, const struct at *a
         bias = GB(b, "GatherElements", "axis=1", GB(b, "Expand", "", gb_weights(b, 2, 1, 9), bias),
                   GB(b, "Sub", "", gb_int(b, 4), d));
         break;
+    case TABLE_BEHIND:
+        bias = GB(b, "Gather", "axis=0", gb_weights(b, 1, 9), GB(b, "Sub", "", d, gb_int(b, 15)));
+        break;
     case TABLE_SINGLE: bias = GB(b, "Gather", "axis=0", gb_weights(b, 1, 1), d); break;
     case TABLE_SHORT:
         bias = GB(b, "Gather", "axis=0", gb_weights(b, 1, 65), GB(b, "Add", "", d, gb_int(b, 32)));

@@ -119,6 +119,7 @@ struct written {
         TABLE_TIGHT,  /* up to 4, turned */
         TABLE_PICKED, /* the same, a table for each query */
         TABLE_SINGLE, /* of distance 0 alone */
+        TABLE_BEHIND, /* of distances from 6 to 14 alone */
         LOGS,
         ALONG_KEYS,
         ALONG_QUERIES,

@@ -462,6 +462,7 @@ static const struct tabled {
         .bias = TABLE_PICKED },
       5 },
     { { .name = "one distance", .bias = TABLE_SINGLE }, 1 },
+    { { .name = "distances from 6 on", .bias = TABLE_BEHIND }, 0 },
 };
 
 static void table_test(const struct tabled *t)
