@@ -3,11 +3,13 @@
 #include "engine/base/dim_claims.h"
 #include "engine/ops/clock.h"
 #include "pulse/attention_refusal.h"
+#include "pulse/hidden_keys.h"
 #include "pulse/ints.h"
 #include "pulse/lengths.h"
 #include "pulse/places.h"
 #include "pulse/positions.h"
 #include "pulse/sections.h"
+#include "pulse/settled.h"
 #include "pulse/shifts.h"
 #include "pulse/tracks.h"
 
@@ -17,6 +19,7 @@
 struct first {
     int64_t queries, keys, inputs;
     const struct dim *length; /* of all queries */
+    bool lacks; /* a short sequence lacks keys that its queries would see: those are hidden */
 };
 
 /* Scores of them that were made, to serve again. */
@@ -63,7 +66,8 @@ bool queries_given(struct pulser *p, uint32_t w, struct padded *ret)
     return p->early;
 }
 
-/* Of so many, those that see no other keys than the first `given`, and none that is not there. */
+/* Of so many, those that see no other keys than the first `given`, and, of keys of which it is not
+ * known when they come, none that is not there: length, of queries and keys; NULL: it is known. */
 static int64_t heads_seeing(const struct pulser *p, const struct band *b,
                             const struct dim *const *length, int64_t given, int64_t heads)
 {
@@ -72,6 +76,18 @@ static int64_t heads_seeing(const struct pulser *p, const struct band *b,
             (length[0] && length[1] && !keys_there(p, length[0], length[1], b, heads))))
         heads--;
     return heads;
+}
+
+/* Queries beside scores, of which fewer are in front than those lack. */
+static void heads_fit(const struct pulser *p, const struct operand *o, unsigned n, int64_t heads,
+                      struct section *s)
+{
+    for (unsigned i = 0; i < n; i++) {
+        const struct padded *q = o[i].part == PART_QUERIES ? &p->padded[o[i].stream] : NULL;
+        const int64_t before = q && q->is ? q->before : 0;
+        if (q && before < heads)
+            section_heads(s, before);
+    }
 }
 
 int64_t first_queries(const struct pulser *p, const struct operand *o, unsigned n,
@@ -88,9 +104,12 @@ int64_t first_queries(const struct pulser *p, const struct operand *o, unsigned 
         }
         if (o[i].part == PART_KEYS) {
             keys = smaller(keys, o[i].keys.given.before);
-            length[1] = o[i].keys.flow.sf.length;
+            if (!padded_heads_come(p, &o[i].keys.given))
+                length[1] = o[i].keys.flow.sf.length;
         }
     }
+    if (scores > 0)
+        heads_fit(p, o, n, scores, s);
     if (scores >= 0 || !p->early)
         return larger(scores, 0);
     heads = heads_seeing(p, &s->band, length, keys, heads);
@@ -172,13 +191,17 @@ static rill_status keys_finite(struct pulser *p, uint32_t wire, bool *ret)
     return RILL_OK;
 }
 
-/* First keys that a short sequence lacks; its queries see none of them. */
+/* First keys that a short sequence lacks; its queries see none of them, or they are hidden when
+ * they come. */
 static rill_status keys_lacking(struct pulser *p, const struct node *n, const struct operand *o,
-                                const struct padded *q, int64_t frames, uint32_t *wire)
+                                const struct padded *q, int64_t frames, const struct first *f,
+                                uint32_t *wire)
 {
     bool finite;
     if (padded_heads_come(p, q))
         return keys_blank(p, n, &p->sf[o->stream], frames, wire);
+    if (f->lacks)
+        return first_refuse(p, n);
     TRY(keys_finite(p, *wire, &finite));
     return finite ? RILL_OK : first_refuse(p, n);
 }
@@ -199,7 +222,7 @@ static rill_status frames_first(struct pulser *p, const struct node *n, const st
     TRY(padded_frames(p, n, &q, q.before, q.head, ret));
     if (frames != q.before)
         TRY(pulser_slice(p, n->name, *ret, q.inner.sf.axis, 0, frames, ret));
-    return there ? RILL_OK : keys_lacking(p, n, o, &q, frames, ret);
+    return there ? RILL_OK : keys_lacking(p, n, o, &q, frames, f, ret);
 }
 
 static rill_status scores_first(struct pulser *p, uint32_t w, struct first *f, uint32_t *ret);
@@ -226,6 +249,19 @@ static rill_status operand_first(struct pulser *p, const struct node *n, const s
     return RILL_OK;
 }
 
+/* As keys outside the sequence are in a run. */
+static rill_status lacking_hide(struct pulser *p, const struct node *n, const struct operand *o,
+                                const struct stream_fact *s, uint32_t *wire)
+{
+    const uint32_t w = n->out[0];
+    const struct stream_fact *of = &p->sf[w];
+    double zero;
+    if (!wire_hides(p, w, &zero) || !(of->weights || of->masked) || operands_settled(p, n, o, of))
+        return RILL_OK;
+    return keys_hide_first(p, n, s, pulser_fact(p, w)->shape[s->key_axis],
+                           of->weights ? zero : -INFINITY, wire);
+}
+
 static rill_status node_first(struct pulser *p, const struct node *n, struct first *f,
                               uint32_t *ret)
 {
@@ -234,17 +270,19 @@ static rill_status node_first(struct pulser *p, const struct node *n, struct fir
                                    .pulse = f->queries,
                                    .keys = f->keys };
     uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 2);
-    struct operand o;
-    if (!in)
+    struct operand *o = arena_array(p->arena, struct operand, n->n_in + 1);
+    if (!in || !o)
         return pulser_no_memory(p);
     if (shift_of(p, n->out[0]))
         return first_refuse(p, n);
     for (unsigned i = 0; i < n->n_in; i++) {
-        TRY(operand_of(p, n, i, &o));
-        TRY(operand_first(p, n, &o, f, &in[i]));
+        TRY(operand_of(p, n, i, &o[i]));
+        TRY(operand_first(p, n, &o[i], f, &in[i]));
     }
     TRY(scores_op(p, n, &s, in, ret));
-    return scores_fit(p, *ret, &s) ? RILL_OK : stuck_refuse(p, n);
+    if (!scores_fit(p, *ret, &s))
+        return stuck_refuse(p, n);
+    return f->lacks ? lacking_hide(p, n, o, &s, ret) : RILL_OK;
 }
 
 /* All of those keys are there: none is hidden but by the masks. */
@@ -316,7 +354,8 @@ rill_status first_queries_bind(struct pulser *p, const struct node *n, const str
     const struct dim *const *shape = pulser_fact(p, summed->w)->shape;
     if (first.queries == 0)
         return pulser_bind(p, n, 0, w->wire, &w->sf);
-    if (!keys_there(p, shape[summed->query], shape[summed->key], b, first.queries))
+    first.lacks = !keys_there(p, shape[summed->query], shape[summed->key], b, first.queries);
+    if (first.lacks && summed->part == PART_PLACES)
         return first_refuse(p, n);
     TRY(sum_first(p, n, summed, other, &first, &q->head));
     TRY(padded_by_first(p, n, w, &first, q));

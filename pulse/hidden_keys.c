@@ -169,3 +169,23 @@ rill_status keys_hide(struct pulser *p, const struct node *n, const struct strea
         TRY(valid_any(p, n, s, length, in));
     return pulser_emit_op(p, OP_WHERE, n->name, NULL, 0, in, 3, wire);
 }
+
+rill_status keys_hide_first(struct pulser *p, const struct node *n, const struct stream_fact *s,
+                            const struct dim *length, double hidden, uint32_t *wire)
+{
+    struct clock_attr *at = arena_new(p->arena, struct clock_attr);
+    const struct fact f = *pulser_dst_fact(p, *wire);
+    struct tensor *value = tensor_new(p->arena, f.type, 0, NULL);
+    uint32_t clock, in[3] = { 0, *wire };
+    if (!at || !value)
+        return pulser_no_memory(p);
+    tensor_set_f64(value, value->data, 0, hidden);
+    if ((in[2] = graph_add_const(p->dst, n->name, value)) == WIRE_NONE)
+        return pulser_no_memory(p);
+    *at = (struct clock_attr) { .pulse = s->keys };
+    TRY(pulser_length_place(p, length, &at->length));
+    TRY(pulser_first_clock(p, n, &clock));
+    TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, &in[0], 1));
+    TRY(valid_turn(p, n, s->key_axis, s->keys, f.rank, &in[0]));
+    return pulser_emit_op(p, OP_WHERE, n->name, NULL, 0, in, 3, wire);
+}

@@ -19,4 +19,7 @@ int64_t scores_right(const struct stream_fact *s);
  * window, where they have columns of their own. length: how many keys the sequence has. */
 rill_status keys_hide(struct pulser *p, const struct node *n, const struct stream_fact *s,
                       const struct dim *length, double hidden, uint32_t *wire);
+/* The same of the first s->keys keys, in scores of first queries. */
+rill_status keys_hide_first(struct pulser *p, const struct node *n, const struct stream_fact *s,
+                            const struct dim *length, double hidden, uint32_t *wire);
 #endif

@@ -15,6 +15,7 @@
  *   counted.c           what is made of frame numbers alone, a frame at a time
  *   first_queries.c     queries that are known before the first run
  *   parts.c             some indices beside time, no later than what they are made of
+ *   settled.c           whether what a mask hides is hidden behind a node
  *   heads.c             frames in front of a sequence that a recurrence runs over
  *   guard.c             numbers that an op checks, in frames outside the sequence
  *

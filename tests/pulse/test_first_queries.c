@@ -379,6 +379,7 @@ static void test_marked(void)
         net_test(&(struct net) { .layers = 1 + k % 3,
                                  .front = 2 + k % 3,
                                  .left = 1 + k % 3,
+                                 .right = k % 4 == 2 ? 0 : k / 3 % 3,
                                  .first = k % 5 == 3,
                                  .pad = MARKED,
                                  .of = k % 4 == 3 ? SIGMOID
