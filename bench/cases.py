@@ -78,7 +78,7 @@ DFN3_FILE = Run("exported/dfn3_export", states(*(f"{s}:{s}_out" for s in ("erb_p
                                                                         "df_h"))))
 
 MODELS = [
-    Case("gtcrn", "models", {"rill": [GTCRN], "ort": [GTCRN], "tract": [GTCRN]}, bar=15, roof=4.7),
+    Case("gtcrn", "models", {"rill": [GTCRN], "ort": [GTCRN], "tract": [GTCRN]}, bar=20, roof=4.7),
     Case("dtln, nets and signal path", "models",
          {"rill": [Run("library/dtln")], "ort": [*DTLN, Run("dtln", ("dtln",), "path")]}, bar=2.2, roof=1.5),
     Case("dtln, nets alone", "models", {"rill": DTLN, "ort": DTLN, "tract": DTLN}),
@@ -87,7 +87,7 @@ MODELS = [
     Case("dpdfnet2, as exported", "models", {w: [DPDFNET2_FILE] for w in ("rill", "ort", "tract")}, bar=3),
     Case("dfn3, as exported", "models", {"rill": DFN3_FILES, "ort": DFN3_FILES}, bar=3),
     Case("dfn3, one exported file", "models", {w: [DFN3_FILE] for w in ("rill", "ort", "tract")}),
-    Case("silero_v6", "models", {"rill": [silero(1)], "ort": [silero(1)], "tract": [silero(1)]}, bar=3.5, roof=2.2),
+    Case("silero_v6", "models", {"rill": [silero(1)], "ort": [silero(1)], "tract": [silero(1)]}, bar=6, roof=2.2),
 ]
 
 # ---- the same nets with weights of 16 bits in rill, of f32 in ONNX Runtime: other numbers come out, so no bar is theirs ----
@@ -172,7 +172,7 @@ RNNOISE = Run("rnnoise", states(*(f"h{i}:h{i}_out" for i in range(3))))
 STREAMS += [Case("rnnoise-shaped net", "models", {"rill": [RNNOISE], "ort": [RNNOISE], "tract": [RNNOISE],
                                                    "other": [Run("")]})]
 STREAMS += [Case("silero_v6, each of 64 streams", "models",
-                 {"rill": [Run(silero(1).net, silero(1).args + ("--streams", "64"))], "ort": [silero(64)]}, bar=2,
+                 {"rill": [Run(silero(1).net, silero(1).args + ("--streams", "64"))], "ort": [silero(64)]}, bar=5,
                  share={"rill": 64, "ort": 64})]
 
 # ---- convolutional nets and their ops, on whole inputs ----
