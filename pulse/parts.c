@@ -116,10 +116,10 @@ static rill_status joined_part(struct pulser *p, const struct node *n, const str
         }
         at += size;
     }
-    *ret_is = operands_agree(&some, in);
+    *ret_is = some.n_in && operands_agree(&some, in);
     *ret = in[0];
-    return some.n_in == 1 || !*ret_is ? RILL_OK
-                                      : node_on(p, &some, pulser_off_axis, in, x->wire, ret);
+    return some.n_in < 2 || !*ret_is ? RILL_OK
+                                     : node_on(p, &some, pulser_off_axis, in, x->wire, ret);
 }
 
 /* The indices that a constant names. */
@@ -181,15 +181,25 @@ static rill_status sliced_part(struct pulser *p, const struct node *n, const str
                        deep, ret);
 }
 
-/* Whether n does to each index of an axis of its output `y` what it does to all, frame by frame. */
-static bool keeps_indices(const struct pulser *p, const struct node *n, pulse_rule *rule,
-                          uint32_t y)
+/* Ops of which an operand that has the axis is known to have it where their map says. */
+static bool operands_known(const struct node *n)
 {
-    const struct stream_fact *to = pulser_stream(p, y);
-    if (n->n_body || !to ||
-        (rule != rule_pointwise && rule != pulser_off_axis && rule != rule_gather &&
-         rule != rule_concat && rule != rule_split && rule != rule_slice))
+    static const enum op_id list[] = { OP_CONCAT,     OP_EINSUM,     OP_GATHER,
+                                       OP_MATMUL,     OP_REDUCE_MAX, OP_REDUCE_MEAN,
+                                       OP_REDUCE_MIN, OP_REDUCE_SUM, OP_SLICE,
+                                       OP_SOFTMAX,    OP_SPLIT,      OP_SQUEEZE,
+                                       OP_TRANSPOSE,  OP_UNSQUEEZE,  OP_LAYER_NORMALIZATION };
+    return pulse_rule_find(n->op) == rule_pointwise ||
+        node_is_among(n, list, sizeof list / sizeof *list);
+}
+
+/* Whether n does to each index of the axis what it does to all, frame by frame. */
+static bool keeps_indices(const struct pulser *p, const struct node *n, const struct wire_part *x)
+{
+    if (!pulser_stream(p, n->out[0]) || !operands_known(n) ||
+        (node_is(n, OP_SLICE) && track_turned(p, n) >> x->axis & 1))
         return false;
+    const struct stream_fact *to = pulser_stream(p, x->wire);
     for (unsigned i = 0; i < n->n_in; i++) {
         const struct stream_fact *s = pulser_stream(p, n->in[i]);
         if (s &&
@@ -204,12 +214,11 @@ static bool keeps_indices(const struct pulser *p, const struct node *n, pulse_ru
 static rill_status same_part(struct pulser *p, const struct node *n, const struct wire_part *x,
                              int deep, struct flow *ret, bool *ret_is)
 {
-    pulse_rule *rule = pulse_rule_find(n->op);
     struct flow *in = arena_array(p->arena, struct flow, n->n_in + 1);
     bool any = false;
     if (!in)
         return pulser_no_memory(p);
-    if (!keeps_indices(p, n, rule, x->wire))
+    if (!keeps_indices(p, n, x))
         return RILL_OK;
     for (unsigned i = 0; i < n->n_in; i++) {
         const int axis = n->in[i] == WIRE_NONE ? AXIS_NONE : track_in(p, n, i, x->axis);
@@ -220,7 +229,7 @@ static rill_status same_part(struct pulser *p, const struct node *n, const struc
         TRY(part_within(p, &(struct wire_part) { n->in[i], axis, x->from, x->to }, deep, &in[i]));
     }
     *ret_is = any && operands_agree(n, in);
-    return *ret_is ? node_on(p, n, rule, in, x->wire, ret) : RILL_OK;
+    return *ret_is ? node_on(p, n, pulse_rule_find(n->op), in, x->wire, ret) : RILL_OK;
 }
 
 /* n, which reshapes what is beside time and the indices. */
@@ -310,7 +319,7 @@ static rill_status part_within(struct pulser *p, const struct wire_part *x, int 
         return RILL_OK;
     if (deep < DEEP_MAX && n && n->n_in && pulser_stream(p, x->wire) && plain_operands(p, n))
         TRY(part_by_node(p, n, x, deep + 1, ret, &is));
-    if (!is) {
+    if (!is || ret->sf.axis < 0) {
         *ret = whole_of(p, x->wire);
         TRY(pulser_slice(p, p->src->wires[x->wire].name, ret->wire, x->axis, x->from, x->to,
                          &ret->wire));

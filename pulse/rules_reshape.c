@@ -135,11 +135,11 @@ static rill_status padded_carry(struct pulser *p, const struct node *n, const st
 
 /* ---- blocks of which the first frames come before the last ---- */
 
-/* An axis of blocks, that time is merged with: each of its indices becomes so many frames. */
+/* An axis of blocks, that time is merged with: so many of its indices become so many frames. */
 struct blocks {
     struct wire_part all; /* to: its size */
-    int64_t frames;
-    int64_t first; /* indices that come a block before the others do */
+    int64_t indices, frames;
+    int64_t first; /* as many as those, times so many, come a block before the others do */
 };
 
 static bool blocks_of(const struct pulser *p, const struct node *n, const struct ratio *r, int time,
@@ -151,9 +151,11 @@ static bool blocks_of(const struct pulser *p, const struct node *n, const struct
         axis++;
     if (p->outer || r->den != 1 || axis == f->rank || !dim_is_const(f->shape[axis]))
         return false;
-    const int64_t size = dim_value(f->shape[axis]);
-    *ret = (struct blocks) { .all = { n->in[0], axis, 0, size }, .frames = r->num / size };
-    return size > 1 && r->num % size == 0;
+    const int64_t size = dim_value(f->shape[axis]), least = smaller(size, r->num);
+    *ret = (struct blocks) { .all = { n->in[0], axis, 0, size },
+                             .indices = larger(size / r->num, 1),
+                             .frames = larger(r->num / size, 1) };
+    return least > 1 && larger(size, r->num) % least == 0;
 }
 
 /* Of a part of which nothing is emitted; INT64_MAX: there is none. */
@@ -170,17 +172,18 @@ static int64_t part_delay(struct pulser *p, const struct wire_part *x)
     return s == RILL_OK ? f.sf.delay : INT64_MAX;
 }
 
-/* As many indices as come, together, before the delay of the whole; 0 where the others alone come
+/* As many of the first ones as come before the delay of the whole; 0 where the others alone come
  * later than that. */
 static int64_t blocks_first(struct pulser *p, const struct blocks *b, int64_t delay)
 {
     struct wire_part x = b->all, late = b->all;
-    int64_t some = 0, all = b->all.to;
+    int64_t some = 0, all = b->all.to / b->indices;
     while (all - some > 1) {
-        x.to = (some + all) / 2;
-        *(part_delay(p, &x) < delay ? &some : &all) = x.to;
+        const int64_t half = (some + all) / 2;
+        x.to = half * b->indices;
+        *(part_delay(p, &x) < delay ? &some : &all) = half;
     }
-    late.from = some;
+    late.from = some * b->indices;
     return some && part_delay(p, &late) <= delay ? some : 0;
 }
 
@@ -191,7 +194,7 @@ static rill_status blocks_begin(struct pulser *p, const struct node *n, const st
     const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = b->all.axis };
     struct wire_part late = b->all, early = b->all;
     struct flow in[2];
-    late.from = early.to = b->first;
+    late.from = early.to = b->first * b->indices;
     TRY(p->part_of(p, &late, &in[0]));
     TRY(p->part_of(p, &early, &in[1]));
     TRY(flow_delay(p, n->name, &in[0], f->sf.delay - in[0].sf.delay));

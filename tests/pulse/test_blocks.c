@@ -17,12 +17,11 @@ static uint32_t look(struct gb *b, uint32_t x, int ahead)
 }
 
 /* n streams, frame by frame; ahead: what each sees. */
-static uint32_t joined(struct gb *b, uint32_t x, int n, const int *ahead, int64_t rate)
+static uint32_t joined(struct gb *b, uint32_t x, int n, const int *ahead)
 {
     uint32_t in[4];
     for (int k = 0; k < n; k++)
         in[k] = GB(b, "Unsqueeze", "", ahead[k] ? look(b, x, ahead[k]) : x, gb_ints(b, 3));
-    (void) rate;
     x = gb_op(b, "Concat", "axis=3", in, (unsigned) n);
     return GB(b, "Reshape", "", x, gb_ints(b, 1, C, -1));
 }
@@ -36,7 +35,7 @@ static uint32_t parted(struct gb *b, uint32_t x, int n)
     return gb_op(b, "Sum", "", in, (unsigned) n);
 }
 
-/* Blocks of n frames, one by one, by what is made of all their frames `back` blocks ahead. */
+/* Each frame of blocks of n by its place; turned: the last comes first. */
 static uint32_t blocks_changed(struct gb *b, uint32_t x, int n, bool turned)
 {
     int64_t order[4];
@@ -77,7 +76,7 @@ static void resampled(struct gb *b, const void *ctx)
 {
     const int *ahead = ctx;
     uint32_t x = gb_input(b, "x", 3, 1, C, GB_TIME);
-    x = look(b, joined(b, x, 2, (const int[]) { 0, ahead[0] }, 1), 1);
+    x = look(b, joined(b, x, 2, (const int[]) { 0, ahead[0] }), 1);
     uint32_t odd = look(b, gb_slice(b, x, 2, 1, INT64_MAX, 2), ahead[1]);
     gb_output(b, GB(b, "Add", "", gb_slice(b, x, 2, 0, INT64_MAX, 2), odd));
 }
@@ -88,7 +87,7 @@ static void resampled_twice(struct gb *b, const void *ctx)
     const int *ahead = ctx;
     uint32_t x = gb_input(b, "x", 3, 1, C, GB_TIME);
     for (int k = 0; k < 2; k++)
-        x = joined(b, x, 2, (const int[]) { 0, ahead[k] }, 1);
+        x = joined(b, x, 2, (const int[]) { 0, ahead[k] });
     gb_output(b, GB(b, "Conv", "strides=4 pads=1,1", x, gb_weights(b, 3, C, C, 6)));
 }
 
@@ -102,6 +101,30 @@ static void predicted(struct gb *b, const void *ctx)
     for (int k = 0; k < 2; k++)
         y = GB(b, "Add", "", y, GB(b, "Sigmoid", "", kernels(b, x, look(b, y, 1 + 2 * k), n)));
     gb_output(b, look(b, y, 3));
+}
+
+/* The same, of which the later stream stands first, turned by a Slice that runs backwards. */
+static void turned(struct gb *b, const void *ctx)
+{
+    const int *ahead = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, C, GB_TIME), in[2];
+    for (int k = 0; k < 2; k++)
+        in[k] = GB(b, "Unsqueeze", "", look(b, x, ahead[k]), gb_ints(b, 3));
+    x = GB(b, "Slice", "", gb_op(b, "Concat", "axis=3", in, 2), gb_ints(b, -1),
+           gb_ints(b, INT64_MIN), gb_ints(b, 3), gb_ints(b, -1));
+    x = GB(b, "Reshape", "", GB(b, "Tanh", "", x), gb_ints(b, 1, C, -1));
+    gb_output(b, look(b, x, 1));
+}
+
+/* Streams beside each other, as channels, of which rows are made; and half of them. */
+static void rows(struct gb *b, const void *ctx)
+{
+    const int *ahead = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, C, GB_TIME), in[3];
+    for (int k = 0; k < 2; k++)
+        in[k] = gb_transpose(b, look(b, x, ahead[k]), "0,2,1");
+    x = GB(b, "Reshape", "", GB(b, "Concat", "axis=2", in[0], in[1]), gb_ints(b, 1, -1, C));
+    gb_output(b, look(b, gb_transpose(b, x, "0,2,1"), 1));
 }
 
 static int drawn(uint32_t *draw, int n)
@@ -120,7 +143,7 @@ static void drawn_net(struct gb *b, const void *ctx)
         const int kind = drawn(&draw, 6);
         if (kind == 0 && rate == 1) {
             from = x;
-            x = joined(b, x, n, ahead, rate);
+            x = joined(b, x, n, ahead);
             rate = n;
         } else if (kind == 1 && rate == 1) {
             from = x;
@@ -167,9 +190,14 @@ static void case_try(const char *name, gb_recipe *recipe, const void *ctx, int64
 static void test_cases(void)
 {
     static const struct block_case list[] = {
-        { "resampled", resampled, { 5, 5 } },   { "resampled, further", resampled, { 3, 8 } },
-        { "twice", resampled_twice, { 5, 5 } }, { "twice, uneven", resampled_twice, { 2, 7 } },
-        { "kernels of 2", predicted, { 2 } },   { "kernels of 3", predicted, { 3 } },
+        { "resampled", resampled, { 5, 5 } },
+        { "resampled, further", resampled, { 3, 8 } },
+        { "twice", resampled_twice, { 5, 5 } },
+        { "twice, uneven", resampled_twice, { 2, 7 } },
+        { "rows", rows, { 1, 4 } },
+        { "turned", turned, { 1, 4 } },
+        { "kernels of 2", predicted, { 2 } },
+        { "kernels of 3", predicted, { 3 } },
         { "kernels of 4", predicted, { 4 } },
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
