@@ -152,10 +152,12 @@ static bool blocks_of(const struct pulser *p, const struct node *n, const struct
     if (p->outer || r->den != 1 || axis == f->rank || !dim_is_const(f->shape[axis]))
         return false;
     const int64_t size = dim_value(f->shape[axis]), least = smaller(size, r->num);
+    if (least < 2)
+        return false;
     *ret = (struct blocks) { .all = { n->in[0], axis, 0, size },
                              .indices = larger(size / r->num, 1),
                              .frames = larger(r->num / size, 1) };
-    return least > 1 && larger(size, r->num) % least == 0;
+    return larger(size, r->num) % least == 0;
 }
 
 /* Of a part of which nothing is emitted; INT64_MAX: there is none. */
