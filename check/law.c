@@ -336,7 +336,7 @@ static rill_status nodes_run(struct law *l)
 }
 
 /* Where no output has a frame, a length without a whole run is one of which the stream gives
- * nothing. */
+ * nothing, and no node owes one. */
 static bool gives_nothing(const struct law *l)
 {
     int64_t frames;
@@ -353,12 +353,13 @@ static rill_status law_run(struct law *l)
     TRY(wires_choose(l));
     TRY(inputs_make(l));
     rill_status s = whole_run(l);
+    const bool nothing = gives_nothing(l);
     l->ret->faults = s == RILL_INVALID;
-    l->ret->no_whole = l->ret->faults || (s != RILL_OK && s != RILL_NOMEM && gives_nothing(l));
+    l->ret->no_whole = l->ret->faults || (s != RILL_OK && s != RILL_NOMEM && nothing);
     if (s != RILL_OK && !l->ret->no_whole)
         return s;
-    l->ret->n_wires = l->ret->no_whole ? 0 : l->n_wires;
-    if (!l->ret->no_whole)
+    l->ret->n_wires = l->ret->no_whole || nothing ? 0 : l->n_wires;
+    if (l->ret->n_wires)
         TRY(nodes_run(l));
     return l->ret->holds ? law_stream(l) : RILL_OK;
 }

@@ -74,6 +74,34 @@ static void test_sees(void)
     oracle_close(&o);
 }
 
+/* Two first frames in front, of which a sequence of one has one; the last two are cut off. */
+static void firsts_in_front(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, 4);
+    x = GB(b, "Concat", "axis=1", gb_slice(b, x, 1, 0, 2, 1), x);
+    x = GB(b, "GRU", "hidden_size=4", GB(b, "Transpose", "perm=1,0,2", x),
+           gb_weights(b, 3, 1, 12, 4), gb_weights(b, 3, 1, 12, 4));
+    x = GB(b, "Transpose", "perm=1,0,2", GB(b, "Squeeze", "", x, gb_ints(b, 1)));
+    gb_output(b, gb_slice(b, x, 1, 0, -2, 1));
+}
+
+/* Nodes whose frames no output has are not asked for any. */
+static void test_nothing_given(void)
+{
+    struct oracle o;
+    oracle_check(oracle_open(&o, firsts_in_front, NULL, NULL) == LAW_HOLDS, "%s", o.err.text);
+    for (int64_t n = 0; n < 6; n++) {
+        const struct law_opts opts = { .pulse = 1, .length = n, .seed = 7 };
+        struct law_result r;
+        rill_error err = { .text = "" };
+        const rill_status s = law_check(o.model, &opts, &r, &err);
+        oracle_check(s == RILL_OK && r.holds && (r.n_wires > 0) == (n > 1), "length %d: %d, %s%s",
+                     (int) n, (int) s, err.text, r.where);
+    }
+    oracle_close(&o);
+}
+
 static void no_time(struct gb *b, const void *ctx)
 {
     (void) ctx;
@@ -97,6 +125,7 @@ static void test_refusal(void)
 int main(void)
 {
     test_sees();
+    test_nothing_given();
     test_refusal();
     return oracle_end();
 }
