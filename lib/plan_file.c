@@ -102,7 +102,7 @@ static rill_status facts_read(struct stream_reader *d, const struct graph *g, co
 
 static rill_status claims_read(struct stream_reader *d)
 {
-    for (uint32_t kind; (kind = record_take_u32(&d->r)) != 0;) {
+    for (uint32_t word; (word = record_take_u32(&d->r)) != 0;) {
         const char *text = record_take_text(&d->r), *holds = record_take_text(&d->r);
         const struct dim *ge0;
         if (d->r.wrong)
@@ -110,8 +110,11 @@ static rill_status claims_read(struct stream_reader *d)
         TRY(dim_parse(d->dims, holds, &ge0, d->err));
         if (!is_of_symbol(d, ge0))
             return err_set(d->err, RILL_MALFORMED, "'%.100s' is asserted of no stream", text);
-        TRY(dims_claim_add(d->dims, kind == 2 ? DIM_CLAIM_NEEDED : DIM_CLAIM_ASSERTED, text, ge0,
-                           d->err));
+        TRY(dims_claim_add(d->dims,
+                           word == PLAN_CLAIM_NEEDED       ? DIM_CLAIM_NEEDED
+                               : word == PLAN_CLAIM_WINDOW ? DIM_CLAIM_WINDOW
+                                                           : DIM_CLAIM_ASSERTED,
+                           text, ge0, d->err));
     }
     return RILL_OK;
 }

@@ -11,4 +11,6 @@
  * reason. */
 rill_status plan_from_file(rill_plan *p, uint32_t pulse_frames, const char *cpu,
                            struct plan_opts *opts, rill_error *reterr);
+/* What stands before a claim of lengths in the file; 0 ends them. */
+enum plan_claim { PLAN_CLAIM_ASSERTED = 1, PLAN_CLAIM_NEEDED, PLAN_CLAIM_WINDOW };
 #endif

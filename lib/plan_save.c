@@ -37,6 +37,12 @@ static rill_status facts_write(struct record *to, const struct stream_fact *list
 
 /* What is asserted of the stream symbol alone, the oldest first, each behind a 1, what ops and
  * streams need behind a 2; then a 0. */
+static const uint32_t claim_words[] = { [DIM_CLAIM_ASSERTED] = PLAN_CLAIM_ASSERTED,
+                                        [DIM_CLAIM_STREAMS] = PLAN_CLAIM_NEEDED,
+                                        [DIM_CLAIM_NEEDED] = PLAN_CLAIM_NEEDED,
+                                        [DIM_CLAIM_WINDOW] = PLAN_CLAIM_WINDOW,
+                                        [DIM_CLAIM_TABLE] = PLAN_CLAIM_ASSERTED };
+
 static rill_status claims_write(struct record *to, const rill_plan *p, rill_error *err)
 {
     const struct dim *ge0, *found[2];
@@ -48,7 +54,7 @@ static rill_status claims_write(struct record *to, const rill_plan *p, rill_erro
         if (dim_symbols(ge0, found, 0, 2) != 1 || found[0] != p->symbol)
             continue;
         const enum dim_claim_kind kind = dims_claim_kind(p->model->dims, n);
-        record_u32(to, kind == DIM_CLAIM_ASSERTED || kind == DIM_CLAIM_TABLE ? 1 : 2);
+        record_u32(to, claim_words[kind]);
         record_text(to, text);
         TRY(dim_write(to, ge0, err));
     }

@@ -250,14 +250,40 @@ rill_status rill_plan_port_shape(const rill_plan *p, unsigned port, rill_shape *
 
 /* ---- lengths of whole sequences ---- */
 
-/* Why that has to hold which does not hold of the length. */
-static const char *broken_why(const rill_plan *p, int64_t length)
+/* No output has a frame. */
+static bool gives_nothing(const rill_plan *p, int64_t length)
+{
+    bool ret = true;
+    for (uint32_t i = p->n_inputs; i < p->n_ports; i++) {
+        int64_t frames = 1;
+        const struct port *q = &p->ports[i];
+        ret = ret && q->length && dim_eval(q->length, p->symbol, length, &frames) && frames <= 0;
+    }
+    return ret;
+}
+
+/* What does not hold of a length that is refused, and why it has to; NULL: it is taken. A sequence
+ * too short for a window, of which nothing would come, is one like any other that ends early. */
+static const char *length_broken(const rill_plan *p, int64_t length, const char **ret_why)
 {
     static const char *const why[] = { [DIM_CLAIM_ASSERTED] = "asserted",
                                        [DIM_CLAIM_STREAMS] = "needed",
                                        [DIM_CLAIM_NEEDED] = "needed",
+                                       [DIM_CLAIM_WINDOW] = "needed",
                                        [DIM_CLAIM_TABLE] = "as far as a table goes" };
-    return why[dims_claim_broken_kind(p->model->dims, p->symbol, length)];
+    const struct dims *ds = p->model->dims;
+    const struct dim *ge0;
+    const char *text;
+    const bool nothing = gives_nothing(p, length);
+    for (unsigned i = 0; (text = dims_claim_at(ds, i, &ge0)) != NULL; i++) {
+        const enum dim_claim_kind kind = dims_claim_kind(ds, i);
+        int64_t least;
+        *ret_why = why[kind];
+        if (!(nothing && kind == DIM_CLAIM_WINDOW) && dim_eval(ge0, p->symbol, length, &least) &&
+            least < 0)
+            return text;
+    }
+    return NULL;
 }
 
 rill_status rill_plan_check_length(const rill_plan *p, unsigned port, uint64_t frames,
@@ -271,15 +297,14 @@ rill_status rill_plan_check_length(const rill_plan *p, unsigned port, uint64_t f
     if (!q->length || !p->symbol || !dim_eval(q->length, p->symbol, 0, &at_zero))
         return RILL_OK;
     int64_t n = (int64_t) frames - at_zero;
-    const char *broken = n >= 0 && n % q->step == 0
-        ? dims_claim_broken(p->model->dims, p->symbol, n / q->step)
-        : NULL;
+    const char *why = NULL,
+               *broken = n >= 0 && n % q->step == 0 ? length_broken(p, n / q->step, &why) : NULL;
     if (broken)
         return err_set(reterr, RILL_INVALID,
                        "'%.120s' is %s, but does not hold of %llu frames of input '%.80s', where "
                        "%.40s is %lld",
-                       broken, broken_why(p, n / q->step), (unsigned long long) frames,
-                       q->info.name, dim_name(p->symbol), (long long) (n / q->step));
+                       broken, why, (unsigned long long) frames, q->info.name, dim_name(p->symbol),
+                       (long long) (n / q->step));
     if (n >= 0 && n % q->step == 0)
         return RILL_OK;
     dim_print(q->length, length, sizeof length);

@@ -57,12 +57,6 @@ static int length_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What is asserted, or needed, and not so of that length; NULL: nothing. */
-static const char *claim_broken(const struct check *c, int64_t length)
-{
-    return c->model->stream ? dims_claim_broken(c->model->dims, c->model->stream, length) : NULL;
-}
-
 /* The first claim of that kind that does not hold of the length; NULL: none. */
 static const char *broken_of(const struct check *c, enum dim_claim_kind kind, int64_t length)
 {
@@ -74,6 +68,17 @@ static const char *broken_of(const struct check *c, enum dim_claim_kind kind, in
             dim_eval(ge0, c->model->stream, length, &v) && v < 0)
             return text;
     return NULL;
+}
+
+/* All that is asserted, or needed, is so of that length, but what a window needs of one shorter
+ * than `least`. */
+static bool claims_hold(const struct check *c, int64_t length, int64_t least)
+{
+    for (int kind = 0; kind < DIM_CLAIM_KINDS; kind++)
+        if ((kind != DIM_CLAIM_WINDOW || length >= least) &&
+            broken_of(c, (enum dim_claim_kind) kind, length))
+            return false;
+    return true;
 }
 
 /* The shortest length of which every output has a frame; -1: none of a moderate length. */
@@ -123,7 +128,7 @@ static rill_status defaults_choose(struct check *c, rill_error *err)
     c->n_pulses = c->n_pulses ? c->n_pulses : sizeof pulses / sizeof *pulses;
     if (!c->n_lengths)
         for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-            if (lengths[i] >= 0 && !claim_broken(c, lengths[i]))
+            if (lengths[i] >= 0 && claims_hold(c, lengths[i], least))
                 list_add(c->length, &c->n_lengths, lengths[i]);
     qsort(c->length, c->n_lengths, sizeof *c->length, length_order);
     return RILL_OK;
@@ -147,7 +152,8 @@ static void length_check(struct check *c, int64_t pulse, int64_t length)
     const char *needs = broken_of(c, DIM_CLAIM_STREAMS, length);
     struct law_result r;
     rill_error err = { .text = "" };
-    if (needs && !broken_of(c, DIM_CLAIM_NEEDED, length)) {
+    if (needs && !broken_of(c, DIM_CLAIM_NEEDED, length) &&
+        !broken_of(c, DIM_CLAIM_WINDOW, length)) {
         c->skipped++;
         printf("  pulse %-6lld length %-8lld skipped: a stream needs '%s', a whole run does not\n",
                (long long) pulse, (long long) length, needs);
@@ -218,7 +224,8 @@ static int lengths_check(const struct check *c)
 {
     for (unsigned i = 0; i < c->n_lengths; i++) {
         const char *broken = broken_of(c, DIM_CLAIM_ASSERTED, c->length[i]);
-        if (broken && !broken_of(c, DIM_CLAIM_NEEDED, c->length[i]))
+        if (broken && !broken_of(c, DIM_CLAIM_NEEDED, c->length[i]) &&
+            !broken_of(c, DIM_CLAIM_WINDOW, c->length[i]))
             return tool_fail(c->cmd, TOOL_BAD_INPUT,
                              "'%s' is asserted, but does not hold of length %lld", broken,
                              (long long) c->length[i]);

@@ -9,13 +9,15 @@ enum dim_claim_kind {
     DIM_CLAIM_ASSERTED,
     DIM_CLAIM_STREAMS, /* for a stream to give what the whole run gives, which needs it not */
     DIM_CLAIM_NEEDED,  /* by an op, which refuses other lengths */
-    DIM_CLAIM_TABLE    /* by a table that ends there, as a whole run does; a stream goes on */
+    DIM_CLAIM_WINDOW,  /* by an op, whose windows others are too short for */
+    DIM_CLAIM_TABLE,   /* by a table that ends there, as a whole run does; a stream goes on */
+    DIM_CLAIM_KINDS
 };
 
 rill_status dims_claim_add(struct dims *ds, enum dim_claim_kind kind, const char *text,
                            const struct dim *ge0, rill_error *reterr);
-/* d >= 0 is assumed, and claimed as needed: at other lengths an op ends the whole run. */
-rill_status dims_need(struct dims *ds, const struct dim *d, rill_error *reterr);
+/* d >= 0 is assumed, and claimed for a window: at other lengths an op ends the whole run. */
+rill_status dims_need_window(struct dims *ds, const struct dim *d, rill_error *reterr);
 /* Until the end what is assumed is of a branch that may not run: of lengths that it does not hold
  * of the others may give something, so that it is claimed as needed, too. They may lie within each
  * other. */

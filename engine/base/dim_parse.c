@@ -644,7 +644,9 @@ const char *dims_need_broken(const struct dims *ds, const struct dim *symbol, in
     return NULL;
 }
 
-static rill_status assume(struct dims *ds, const struct dim *d, bool needed, rill_error *reterr)
+/* DIM_CLAIM_ASSERTED: it is not claimed. */
+static rill_status assume(struct dims *ds, const struct dim *d, enum dim_claim_kind kind,
+                          rill_error *reterr)
 {
     char text[160];
     struct parser p = { .ds = ds, .text = text, .at = text, .err = reterr };
@@ -657,20 +659,20 @@ static rill_status assume(struct dims *ds, const struct dim *d, bool needed, ril
     int n = dim_print(dim_add_int(ds, d, least), text, sizeof text);
     if (n < (int) sizeof text)
         snprintf(text + n, sizeof text - (size_t) n, " >= %lld", (long long) least);
-    if (needed)
-        TRY(dims_claim_add(ds, DIM_CLAIM_NEEDED, text, d, reterr));
+    if (kind != DIM_CLAIM_ASSERTED)
+        TRY(dims_claim_add(ds, kind, text, d, reterr));
     lin_init(&l, d);
     return assert_ge0(&p, &l);
 }
 
 rill_status dims_assume(struct dims *ds, const struct dim *d, rill_error *reterr)
 {
-    return assume(ds, d, ds->n_branches > 0, reterr);
+    return assume(ds, d, ds->n_branches ? DIM_CLAIM_NEEDED : DIM_CLAIM_ASSERTED, reterr);
 }
 
-rill_status dims_need(struct dims *ds, const struct dim *d, rill_error *reterr)
+rill_status dims_need_window(struct dims *ds, const struct dim *d, rill_error *reterr)
 {
-    return assume(ds, d, true, reterr);
+    return assume(ds, d, ds->n_branches ? DIM_CLAIM_NEEDED : DIM_CLAIM_WINDOW, reterr);
 }
 
 void dims_branch_begin(struct dims *ds)

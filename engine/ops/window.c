@@ -121,7 +121,7 @@ rill_status window_size(struct infer *c, const struct window_attr *a, bool pool,
         return infer_fail(c, "the kernel reaches over %lld, the padded input has %lld on axis %d",
                           (long long) reach(w, i), (long long) (dim_value(span) + reach(w, i)), i);
     if (!dim_is_const(span) && !a->may_lack)
-        TRY(dims_need(ds, dim_add_int(ds, span, short_by), c->err));
+        TRY(dims_need_window(ds, dim_add_int(ds, span, short_by), c->err));
     *ret = dim_add_int(ds,
                        a->ceil_mode ? dim_div_ceil_int(ds, span, w->stride[i])
                                     : dim_div_int(ds, span, w->stride[i]),
