@@ -4,6 +4,9 @@
  * how many panels fit beside each number of rows. */
 
 #include "kernels/tiles_tmpl.h"
+#ifndef GEMM_FETCH
+#define GEMM_FETCH(p) (void) (p)
+#endif
 
 /* A product, the same for all its tiles. Rows lie at lists of pointers or (NULL) at a base and a
  * step, or, with `at`, at a base and a list of distances, and their terms at those of another. */
@@ -15,8 +18,8 @@ struct FN(gemm) {
     const float *x;
     size_t ldy, ldx;
     const size_t *row, *at;
-    size_t ahead; /* bytes of the next panels that a row of a tile fetches for each term, in
-                     65536ths; 0: none */
+    size_t ahead; /* bytes of the next panels that a row and panel of a tile fetches for each term,
+                     in 65536ths; 0: none */
 };
 
 static const float FN(gemm_zeros)[TILE_PANELS_MOST * 16];
@@ -65,13 +68,13 @@ V16_UNROLLED void FN(gemm_sums)(const struct FN(gemm) * g, size_t row, size_t o,
     }
     struct { const struct FN(gemm) *g; size_t row, o; } kept = { g, row, o };
     __asm__("" : "+m"(kept)); /* not in registers while the sums run: the row pointers need those */
-    const size_t by = (size_t) rows * g->ahead >> 16;
+    const size_t by = (size_t) (rows * panels) * g->ahead >> 16;
     const char *next = (const char *) (w + (left > 16 ? (size_t) panels * step : 0));
-    next += row * k * g->ahead >> 16;
+    next += row * k * (size_t) panels * g->ahead >> 16;
     for (size_t i = 0; i < k; i++, w += down) {
         const size_t from = gathers ? at[i] : i;
         if (fetches)
-            __builtin_prefetch(next);
+            GEMM_FETCH(next);
         next += by;
         EACH_PANEL {
             v16 wp = v16_load(w + (size_t) p * step);
@@ -150,11 +153,14 @@ TILES_DEFINE(gather, GEMM_FIT)
 TILES_DEFINE(fetch, GEMM_FIT)
 TILES_DEFINE(gather_fetch, GEMM_FIT)
 
-/* While many rows pass a panel, the next one is fetched, a part by each tile: nothing else knows
- * where it begins. Not worth it where weights of less than `least` are near anyway. */
+/* While many rows pass some panels, the next ones, which lie behind them, are fetched, a part by
+ * each tile: nothing else knows where they begin. Not worth it where weights of less than `least`
+ * are near anyway. */
 static inline bool FN(gemm_fetches)(struct FN(gemm) * g, size_t m, size_t least)
 {
-    const bool fetches = m >= GEMM_AHEAD && g->b->n * g->b->k >= least;
+    const struct kern_block *b = g->b;
+    const bool fetches = m >= GEMM_AHEAD && m <= GEMM_AHEAD_MOST && b->n * b->k >= least &&
+        (GEMM_FIT(GEMM_ROWS) == 1 || b->step_panel == 16 * b->k);
     g->ahead = fetches ? (64 << 16) / m : 0;
     return fetches;
 }

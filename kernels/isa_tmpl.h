@@ -16,6 +16,7 @@
 #include "kernels/depth_tmpl.h"
 #include "kernels/conv_tmpl.h"
 #include "kernels/outs_tmpl.h"
+#include "kernels/last_tmpl.h"
 #include "kernels/fft_tmpl.h"
 #include "kernels/grid_tmpl.h"
 #include "kernels/strided_copy_tmpl.h"

@@ -65,6 +65,19 @@ struct kern_flat {
     size_t full_from, full_to; /* vectors of 16 places all of whose terms exist */
 };
 
+/* Places of a convolution of one output a channel, channels side by side: tap t of channel c is
+ * x[place.x + at[t] + c], or 0 where its mask is 0, and its output y[place.y + c]. */
+struct kern_last {
+    size_t n, n_taps; /* n: channels */
+    const ptrdiff_t *at;
+    size_t step_panel;    /* floats of w from 16 channels to the next */
+    const uint32_t *mask; /* of each tap: 0 or 0xffff; NULL: all places exist */
+    size_t n_places;
+    const struct kern_last_place {
+        ptrdiff_t x, y;
+    } * place;
+};
+
 struct kern_grid;
 
 /* n[0] x .. x n[3] elements, innermost last; strides in elements. */
@@ -270,6 +283,10 @@ struct kern {
      * other. */
     void (*conv_flat_f32)(float *restrict y, const float *restrict x, const float *restrict w,
                           const float *restrict bias, const struct kern_flat *c);
+    /* The sums of kern_last, from the bias (NULL: zero) over taps in order. w: [panels of 16
+     * channels][taps][16]. */
+    void (*conv_last_f32)(float *restrict y, const float *restrict x, const float *restrict w,
+                          const float *restrict bias, const struct kern_last *c);
     /* y[i] = (x[i] - mean) * inv * gain[i] + shift[i], inv = 1 / sqrt(variance + epsilon), n > 0.
      * gain and shift may be NULL (1 and 0), y too; y may be x. */
     void (*norm_f32)(float *y, const float *x, const float *gain, const float *shift, float epsilon,
@@ -429,6 +446,7 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
 #define KERN_GROUP_seq(K) K(cell_seq_f32) K(cell_sums)
 #define KERN_GROUP_narrow(K) K(gemm_rows_narrow) K(gemm_each_narrow)
 #define KERN_GROUP_pool(K) K(pool_max_f32) K(pool_mean_f32) K(pool_squares_f32)
+#define KERN_GROUP_last(K) K(conv_last_f32)
 #define KERN_GROUP_fft(K) K(fft_f32) K(rfft_f32) K(irfft_f32)
 #define KERN_GROUP_winograd(K) K(winograd_in_f32) K(winograd_in_places_f32) K(winograd_out_f32)
 #define KERN_GROUP_bytes(K)                                                                        \
@@ -448,7 +466,8 @@ enum kern_uses {
     KERN_USES_POOL = 1 << 3,
     KERN_USES_FFT = 1 << 4,
     KERN_USES_BYTES = 1 << 5,
-    KERN_USES_WINOGRAD = 1 << 6
+    KERN_USES_WINOGRAD = 1 << 6,
+    KERN_USES_LAST = 1 << 7
 };
 /* Every group but q8, which sets of their own have, too, and which goes with bytes: X(name, the
  * enum kern_uses it is for; 0: any). */
@@ -460,10 +479,12 @@ enum kern_uses {
     X(pool, KERN_USES_POOL)                                                                        \
     X(fft, KERN_USES_FFT)                                                                          \
     X(bytes, KERN_USES_BYTES)                                                                      \
-    X(winograd, KERN_USES_WINOGRAD)
+    X(winograd, KERN_USES_WINOGRAD)                                                                \
+    X(last, KERN_USES_LAST)
 #define KERN_EACH(K)                                                                               \
     KERN_GROUP_most(K) KERN_GROUP_small(K) KERN_GROUP_seq(K) KERN_GROUP_narrow(K)                  \
-        KERN_GROUP_pool(K) KERN_GROUP_fft(K) KERN_GROUP_bytes(K) KERN_GROUP_winograd(K)
+        KERN_GROUP_pool(K) KERN_GROUP_fft(K) KERN_GROUP_bytes(K) KERN_GROUP_winograd(K)            \
+            KERN_GROUP_last(K)
 #define KERN_EACH_Q8(K) KERN_GROUP_q8(K)
 
 enum kern_cpu {

@@ -189,7 +189,9 @@ V16_INLINE i16 i16_shr4(i16 a)
 #define GEMM_ACC 6
 #define GEMM_ROWS 6
 #define GEMM_ROWS_FEW 6
-#define GEMM_AHEAD 12 /* rows from which on the next panel is fetched */
+#define GEMM_AHEAD 12 /* rows from which on the next panel is fetched, into the first cache */
+#define GEMM_AHEAD_MOST SIZE_MAX
+#define GEMM_FETCH(p) __builtin_prefetch(p, 0, 3)
 
 /* Low bytes of the lanes, and bytes as lanes. */
 V16_INLINE void i16_store_bytes(uint8_t *p, i16 a)

@@ -219,6 +219,9 @@ V16_INLINE i16 lines_weave(int8_t *to, const uint8_t *const *line, uint8_t flip,
 #define GEMM_ACC 28
 #define GEMM_ROWS 6
 #define GEMM_ROWS_FEW 8
+#define GEMM_AHEAD 24 /* rows from which on the next panels are fetched, into the second cache, */
+#define GEMM_AHEAD_MOST 128 /* and beyond which that is nothing beside their sums */
+#define GEMM_FETCH(p) __builtin_prefetch(p, 0, 2)
 
 /* Eight lanes, for a last panel of up to 8 outputs; worth a tile of its own with so many rows. */
 #define GEMM_HALF(m, n) ((m) >= 8 && (n) % 16 - 1 < 8)

@@ -46,7 +46,7 @@
     X(LESS_OR_EQUAL, "LessOrEqual") X(LOG_SOFTMAX, "LogSoftmax") X(LOOP, "Loop")                 \
     X(LP_NORMALIZATION, "LpNormalization") X(LP_POOL, "LpPool") X(MAGNITUDE, "Magnitude")        \
     X(MATMUL, "MatMul") X(MATMUL_INTEGER, "MatMulInteger")                                        \
-    X(MATMUL_NARROW, "MatMulNarrow") X(CONV_NARROW, "ConvNarrow") X(MAX, "Max")                   \
+    X(MATMUL_NARROW, "MatMulNarrow") X(CONV_LAST, "ConvLast") X(CONV_NARROW, "ConvNarrow") X(MAX, "Max") \
     X(MAX_POOL, "MaxPool") X(MEAN, "Mean") X(MEL_WEIGHT_MATRIX, "MelWeightMatrix")               \
     X(MIN, "Min") X(MOD, "Mod") X(MUL, "Mul") X(NONZERO, "NonZero") X(ONE_HOT, "OneHot")         \
     X(OR, "Or") X(OVERLAP_ADD, "OverlapAdd") X(PRELU, "PRelu") X(PAD, "Pad") X(POW, "Pow")       \

@@ -641,7 +641,9 @@ static void product_eval(const struct work *u)
     int64_t places = v->g.out[0] * v->g.out[1] * (int64_t) u->p->row.n;
     bool single = v->g.n_out == 1;
     if (v->tiles) {
-        conv_tiles_run(v->tiles, u->e->kern, u->y, u->x, u->packed, u->bias, u->room);
+        conv_tiles_run(v->tiles,
+                       &(const struct conv_tiles_of) { u->e->kern, u->y, u->x, u->packed, u->bias,
+                                                       u->room });
         return;
     }
     for (int64_t first = 0; first < places; first += v->tile) {

@@ -23,12 +23,13 @@ static int64_t reach(const struct window3 *g, int axis, int64_t n)
 }
 
 /* All that is read exists, and lines do not fall into the same places of a cache. */
-static bool lies_well(const struct window3 *g)
+static bool lies_well(const struct conv_tiles *v)
 {
+    const struct window3 *g = &v->g;
     for (int i = 1; i < 3; i++)
         if (g->before[i] || reach(g, i, g->out[i]) > g->in[i])
             return false;
-    return g->n_in % 256 != 0;
+    return v->ldx || g->n_in % 256 != 0;
 }
 
 static void block_choose(struct conv_tiles *v)
@@ -44,45 +45,71 @@ static void block_choose(struct conv_tiles *v)
     while (v->rows < g->out[1] && (v->rows + 1) * v->columns * v->cout <= ROWS_FLOATS &&
            v->cin * reach(g, 1, v->rows + 1) * span <= COPIED_FLOATS)
         v->rows++;
-    v->span = lies_well(g) ? 0 : (size_t) span;
+    v->span = lies_well(v) ? 0 : (size_t) span;
+}
+
+/* Floats from one to the next, of what terms are read from. */
+struct steps {
+    size_t channel, place, line;
+};
+
+static struct steps steps_of(const struct conv_tiles *v)
+{
+    const size_t cin = (size_t) v->cin, places = v->span ? v->span : (size_t) v->g.in[2];
+    if (v->ldx)
+        return (struct steps) { 1, cin, places * cin };
+    return (struct steps) { v->span ? v->span : (size_t) v->g.n_in, 1,
+                            v->span ? cin * v->span : places };
 }
 
 static void lists_fill(struct conv_tiles *v)
 {
     const struct window3 *g = &v->g;
-    const size_t cin = (size_t) v->cin, channel = v->span ? v->span : (size_t) g->n_in,
-                 line = v->span ? cin * v->span : (size_t) g->in[2];
+    const struct steps s = steps_of(v);
     size_t *row = v->row, *at = v->at;
     for (int64_t r = 0; r < v->rows; r++)
         for (int64_t c = 0; c < v->columns; c++)
-            *row++ = (size_t) (r * g->stride[1]) * line + (size_t) (c * g->stride[2]);
-    for (size_t ch = 0; ch < cin; ch++) {
+            *row++ = (size_t) (r * g->stride[1]) * s.line + (size_t) (c * g->stride[2]) * s.place;
+    for (size_t ch = 0; ch < (size_t) v->cin; ch++)
         v->line[ch] = (struct kern_conv_line) { (ptrdiff_t) (ch * (size_t) g->n_in), 0 };
+    for (size_t ch = 0; ch < (size_t) v->cin; ch++)
         for (int64_t k1 = 0; k1 < g->kernel[1]; k1++)
             for (int64_t k2 = 0; k2 < g->kernel[2]; k2++)
-                *at++ = (size_t) (k1 * g->dilation[1]) * line + ch * channel +
-                    (size_t) (k2 * g->dilation[2]);
-    }
+                *at++ = (size_t) (k1 * g->dilation[1]) * s.line + ch * s.channel +
+                    (size_t) (k2 * g->dilation[2]) * s.place;
+}
+
+static struct conv_tiles *tiles_new(struct arena *a, const struct conv_tiles *of)
+{
+    struct conv_tiles *v = arena_copy(a, of, sizeof *of);
+    if (!v)
+        return NULL;
+    block_choose(v);
+    v->terms = (size_t) (v->cin * v->g.n_kernel);
+    v->copied_floats = (size_t) v->cin * (size_t) reach(&v->g, 1, v->rows) * v->span;
+    v->scratch_floats =
+        v->copied_floats + KERN_LANES + (size_t) (v->ldx ? 0 : v->rows * v->columns * v->cout);
+    v->row = arena_array(a, size_t, (size_t) (v->rows * v->columns));
+    v->at = arena_array(a, size_t, v->terms + 1);
+    v->line = arena_array(a, struct kern_conv_line, (size_t) v->cin);
+    if (!v->row || !v->at || !v->line)
+        return NULL;
+    lists_fill(v);
+    return v;
 }
 
 struct conv_tiles *conv_tiles_new(struct arena *a, const struct window3 *g, int64_t cin,
                                   int64_t cout)
 {
-    struct conv_tiles *v = arena_new(a, struct conv_tiles);
-    if (!v)
-        return NULL;
-    *v = (struct conv_tiles) { .g = *g, .cin = cin, .cout = cout };
-    block_choose(v);
-    v->terms = (size_t) (cin * g->n_kernel);
-    v->copied_floats = (size_t) cin * (size_t) reach(g, 1, v->rows) * v->span;
-    v->scratch_floats = v->copied_floats + KERN_LANES + (size_t) (v->rows * v->columns * cout);
-    v->row = arena_array(a, size_t, (size_t) (v->rows * v->columns));
-    v->at = arena_array(a, size_t, v->terms + 1);
-    v->line = arena_array(a, struct kern_conv_line, (size_t) cin);
-    if (!v->row || !v->at || !v->line)
-        return NULL;
-    lists_fill(v);
-    return v;
+    return tiles_new(a, &(const struct conv_tiles) { .g = *g, .cin = cin, .cout = cout });
+}
+
+struct conv_tiles *conv_tiles_new_last(struct arena *a, const struct window3 *g, int64_t cout,
+                                       int64_t ldx, int64_t ldy)
+{
+    return tiles_new(a,
+                     &(const struct conv_tiles) {
+                         .g = *g, .cin = ldx, .cout = cout, .ldx = ldx, .ldy = ldy });
 }
 
 /* ---- eval ---- */
@@ -91,6 +118,21 @@ struct conv_tiles *conv_tiles_new(struct arena *a, const struct window3 *g, int6
 struct block {
     int64_t o[2], rows, columns;
 };
+
+/* A line, channels last, from place `first` on; what it lacks is 0. */
+static void line_copy(const struct conv_tiles *v, const float *x, float *to, int64_t first)
+{
+    const int64_t n = (int64_t) v->span, in = v->g.in[2], from = first < 0 ? 0 : first,
+                  end = first + n < in ? first + n : in;
+    const size_t float_bytes = (size_t) v->cin * sizeof *to;
+    if (end <= from) {
+        memset(to, 0, (size_t) n * float_bytes);
+        return;
+    }
+    memset(to, 0, (size_t) (from - first) * float_bytes);
+    memcpy(to + (from - first) * v->cin, x + from * v->cin, (size_t) (end - from) * float_bytes);
+    memset(to + (end - first) * v->cin, 0, (size_t) (first + n - end) * float_bytes);
+}
 
 /* The lines of all channels that a block reads, row after row. */
 static void lines_copy(const struct conv_tiles *v, const struct kern *k, const struct block *b,
@@ -103,6 +145,8 @@ static void lines_copy(const struct conv_tiles *v, const struct kern *k, const s
     for (int64_t i = first; i < first + n; i++, to += floats) {
         if (i < 0 || i >= g->in[1])
             memset(to, 0, floats * sizeof *to);
+        else if (v->ldx)
+            line_copy(v, x + i * g->in[2] * v->cin, to, b->o[1] * g->stride[2] - g->before[2]);
         else
             k->conv_lines_f32(to, v->span, x + i * g->in[2], &lines,
                               (ptrdiff_t) (b->o[1] * g->stride[2] - g->before[2]),
@@ -110,7 +154,7 @@ static void lines_copy(const struct conv_tiles *v, const struct kern *k, const s
     }
 }
 
-void conv_tiles_sums(const struct kern *k, float *y, const float *x, const size_t *row,
+void conv_tiles_sums(const struct kern *k, float *y, size_t ldy, const float *x, const size_t *row,
                      const size_t *at, const struct kern_block *of, size_t m)
 {
     size_t most = k->l2_bytes / 2 / sizeof *y / (4 * KERN_LANES);
@@ -120,7 +164,7 @@ void conv_tiles_sums(const struct kern *k, float *y, const float *x, const size_
         b.w = of->w + i * KERN_LANES;
         b.k = of->k - i < most ? of->k - i : most;
         b.more = i > 0;
-        k->gemm_at_f32(y, b.n, x, row, at + i, &b, m);
+        k->gemm_at_f32(y, ldy, x, row, at + i, &b, m);
     }
 }
 
@@ -137,30 +181,54 @@ static void channels_turn(const struct conv_tiles *v, const struct kern *k, cons
     k->strided_copy_f32(y + b->o[0] * v->g.out[2] + b->o[1], rows, &turn);
 }
 
-void conv_tiles_run(const struct conv_tiles *v, const struct kern *k, float *y, const float *x,
-                    const float *w, const float *bias, float *room)
+/* Rows at `row` that follow each other in y. */
+static void places_sum(const struct conv_tiles *v, const struct conv_tiles_of *of, float *y,
+                       const float *x, const size_t *row, size_t n)
+{
+    const struct kern_block b = { .w = of->w,
+                                  .step_panel = KERN_LANES * v->terms,
+                                  .step_k = KERN_LANES,
+                                  .bias = of->bias,
+                                  .n = (size_t) v->cout,
+                                  .k = v->terms };
+    conv_tiles_sums(of->k, y, (size_t) (v->ldx ? v->ldy : v->cout), x, row, v->at, &b, n);
+}
+
+static void block_run(const struct conv_tiles *v, const struct conv_tiles_of *of,
+                      const struct block *b)
 {
     const struct window3 *g = &v->g;
-    const struct kern_block product = { .w = w,
-                                        .step_panel = KERN_LANES * v->terms,
-                                        .step_k = KERN_LANES,
-                                        .bias = bias,
-                                        .n = (size_t) v->cout,
-                                        .k = v->terms };
-    float *rows = room + v->copied_floats;
-    struct block b = { .rows = v->rows };
-    for (b.o[0] = 0; b.o[0] < g->out[1]; b.o[0] += b.rows)
-        for (b.o[1] = 0; b.o[1] < g->out[2]; b.o[1] += b.columns) {
-            b.rows = g->out[1] - b.o[0] < v->rows ? g->out[1] - b.o[0] : v->rows;
-            b.columns = g->out[2] - b.o[1] < v->columns ? g->out[2] - b.o[1] : v->columns;
-            const float *from =
-                v->span ? room : x + b.o[0] * g->stride[1] * g->in[2] + b.o[1] * g->stride[2];
-            const int64_t step = b.columns == v->columns ? b.rows : 1; /* rows at once */
-            if (v->span)
-                lines_copy(v, k, &b, x, room);
-            for (int64_t r = 0; r < b.rows; r += step)
-                conv_tiles_sums(k, rows + r * b.columns * v->cout, from, v->row + r * v->columns,
-                                v->at, &product, (size_t) (step * b.columns));
-            channels_turn(v, k, &b, y, rows);
-        }
+    const struct steps s = steps_of(v);
+    const bool whole = b->columns == v->columns && (!v->ldx || b->columns == g->out[2]);
+    const int64_t step = whole ? b->rows : 1, ldy = v->ldx ? v->ldy : v->cout,
+                  line = v->ldx ? g->out[2] : b->columns;
+    float *y = v->ldx ? of->y + (b->o[0] * line + b->o[1]) * ldy : of->room + v->copied_floats;
+    const float *x = of->room;
+    if (!v->span)
+        x = of->x + b->o[0] * g->stride[1] * (int64_t) s.line +
+            b->o[1] * g->stride[2] * (int64_t) s.place;
+    if (v->span)
+        lines_copy(v, of->k, b, of->x, of->room);
+    for (int64_t r = 0; r < b->rows; r += step)
+        places_sum(v, of, y + r * line * ldy, x, v->row + r * v->columns,
+                   (size_t) (step * b->columns));
+    if (!v->ldx)
+        channels_turn(v, of->k, b, of->y, y);
+}
+
+int64_t conv_tiles_rows_run(const struct conv_tiles *v, const struct conv_tiles_of *of, int64_t o)
+{
+    const struct window3 *g = &v->g;
+    struct block b = { .o = { o }, .rows = g->out[1] - o < v->rows ? g->out[1] - o : v->rows };
+    for (; b.o[1] < g->out[2]; b.o[1] += b.columns) {
+        b.columns = g->out[2] - b.o[1] < v->columns ? g->out[2] - b.o[1] : v->columns;
+        block_run(v, of, &b);
+    }
+    return b.rows;
+}
+
+void conv_tiles_run(const struct conv_tiles *v, const struct conv_tiles_of *of)
+{
+    for (int64_t o = 0; o < v->g.out[1];)
+        o += conv_tiles_rows_run(v, of, o);
 }

@@ -356,7 +356,7 @@ static void sums_make(const struct conv_winograd *v, const struct kern *k, const
                                             .n = cout,
                                             .k = v->terms };
         for (size_t r = 0; r < (size_t) b->rows; r += rows, y += rows * columns * cout)
-            conv_tiles_sums(k, y, parts, v->row + r * (size_t) v->columns, v->at, &product,
+            conv_tiles_sums(k, y, cout, parts, v->row + r * (size_t) v->columns, v->at, &product,
                             rows * columns);
     }
 }

@@ -128,6 +128,7 @@ static const struct counted {
     { OP_DYNAMIC_QUANTIZE_LSTM, cell_count, 1 },
     { OP_MATMUL_NARROW, matmul_count, 1 },
     { OP_CONV_NARROW, image_count, 1 },
+    { OP_CONV_LAST, conv_count, 1 },
 };
 
 static const struct counted *counted_find(const struct op *op)

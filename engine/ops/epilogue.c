@@ -180,18 +180,23 @@ unsigned epilogue_take_scale(struct epilogue *p)
     return p->first_in + by - 1;
 }
 
-void epilogue_rows_run(const struct epilogue *p, const struct eval *e, float *y)
+void epilogue_rows_run(const struct epilogue *p, const struct eval *e, float *y, int64_t first,
+                       int64_t n)
 {
-    float *buffer[1 + EPILOGUE_IN_MAX] = { y };
-    size_t step[1 + EPILOGUE_IN_MAX], channels = (size_t) p->channels, rows = (size_t) p->images;
+    const size_t channels = (size_t) p->channels, rows = (size_t) n,
+                 at = (size_t) (first * p->row_floats);
+    float *buffer[1 + EPILOGUE_IN_MAX] = { y + at };
+    size_t step[1 + EPILOGUE_IN_MAX];
     /* no input begins anew with each row, nor does the output */
     bool whole = p->channels == p->row_floats;
-    if (!rows || !channels)
+    if (n < 1 || !channels)
         return;
     step[0] = (size_t) p->row_floats;
     for (unsigned k = 0; k < p->n_in; k++) {
-        buffer[1 + k] = (float *) (uintptr_t) e->x[p->first_in + k]; /* only read */
-        step[1 + k] = p->lie[k] == LIE_ALL ? step[0] : 0;
+        const bool all = p->lie[k] == LIE_ALL;
+        buffer[1 + k] =
+            (float *) (uintptr_t) e->x[p->first_in + k] + (all ? at : 0); /* only read */
+        step[1 + k] = all ? step[0] : 0;
         whole = whole && p->lie[k] != LIE_AXES;
     }
     e->kern->program_f32(&p->program, buffer, step, whole ? 1 : rows,

@@ -58,7 +58,8 @@ rill_status epilogue_prepare(struct prep *c, struct attr_ints steps, struct epil
 /* One that there is. */
 void epilogue_channels_run(const struct epilogue *p, const struct eval *e, float *y, int64_t i,
                            int64_t first, int64_t n);
-void epilogue_rows_run(const struct epilogue *p, const struct eval *e, float *y);
+void epilogue_rows_run(const struct epilogue *p, const struct eval *e, float *y, int64_t first,
+                       int64_t n);
 
 /* Runs it on n channels from `first` on of image i; y: those channels, one after the other. */
 static inline void epilogue_channels(const struct epilogue *p, const struct eval *e, float *y,
@@ -68,11 +69,16 @@ static inline void epilogue_channels(const struct epilogue *p, const struct eval
         epilogue_channels_run(p, e, y, i, first, n);
 }
 
-/* Runs it on the whole output y, whose channels are its last axis. */
-static inline void epilogue_rows(const struct epilogue *p, const struct eval *e, float *y)
+/* Runs it on the output y, whose channels are its last axis: on n rows of it, or on the whole. */
+static inline void epilogue_rows_some(const struct epilogue *p, const struct eval *e, float *y,
+                                      int64_t first, int64_t n)
 {
     if (p->program.n_instrs)
-        epilogue_rows_run(p, e, y);
+        epilogue_rows_run(p, e, y, first, n);
+}
+static inline void epilogue_rows(const struct epilogue *p, const struct eval *e, float *y)
+{
+    epilogue_rows_some(p, e, y, 0, p->images);
 }
 
 /* For a share that begins at that channel (0 where it has all) and that element of the output: adds

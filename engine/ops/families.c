@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/families.h"
 #include "engine/ops/clock.h"
+#include "engine/ops/conv_last.h"
 #include "engine/ops/fused.h"
 #include "engine/ops/matmul_narrow.h"
 #include "engine/ops/ops.h"

@@ -9,7 +9,8 @@
 /* All that passes and the pulser make, and no model file names. */
 /* clang-format off */
 #define OPS_MADE_EACH(X)                                                                           \
-    X(fused) X(matmul_narrow) X(conv_narrow) X(strided_copy) X(pulse_first) X(pulse_history)       \
+    X(fused) X(matmul_narrow) X(conv_last) X(conv_narrow) X(strided_copy) X(pulse_first)           \
+    X(pulse_history)                                                                               \
     X(pulse_pad) X(pulse_range) X(pulse_skip) X(pulse_valid) X(pulse_window)
 /* clang-format on */
 

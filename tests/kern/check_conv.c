@@ -296,6 +296,60 @@ static void flats_check(struct check *t)
             }
 }
 
+/* ---- channels side by side ---- */
+
+#define LAST_PLACES 21
+#define LAST_TAPS 12
+
+/* n channels of places that lie anywhere. */
+static void last_check(struct check *t, size_t n, size_t n_taps, size_t n_places, bool bias,
+                       bool some)
+{
+    struct kern_last_place place[LAST_PLACES];
+    ptrdiff_t at[LAST_TAPS];
+    uint32_t mask[LAST_TAPS];
+    const size_t all = (LAST_PLACES + LAST_TAPS) * n, k = n_taps + 2; /* weights of two others */
+    const size_t panels = (n + 15) / 16;
+    float *x = check_buf(t, all, n & 1), *w = check_buf(t, panels * k * 16, false),
+          *b = bias ? check_buf(t, n, false) : NULL, *want = check_buf(t, n_places * n, false),
+          *got = check_buf(t, n_places * n, n & 1);
+    const struct kern_last c = { n, n_taps, at, 16 * k, some ? mask : NULL, n_places, place };
+    check_fill_bits(t, x, all);
+    check_fill(t, w, panels * k * 16);
+    if (b)
+        check_fill(t, b, n);
+    for (size_t i = 0; i < n_places; i++)
+        place[i] = (struct kern_last_place) { (ptrdiff_t) (i * 7 % LAST_PLACES * n),
+                                              (ptrdiff_t) ((n_places - 1 - i) * n) };
+    for (size_t i = 0; i < n_taps; i++) {
+        mask[i] = i % 3 ? 0xffff : 0;
+        at[i] = (ptrdiff_t) (i * 5 % LAST_TAPS * n) + (some && i % 3 == 0 ? PTRDIFF_MAX / 16 : 0);
+    }
+    for (size_t i = 0; i < n_places; i++)
+        for (size_t o = 0; o < n; o++) {
+            float s = b ? b[o] : 0;
+            for (size_t e = 0; e < n_taps; e++)
+                s = fmaf(w[(o / 16 * k + e) * 16 + o % 16],
+                         some && !mask[e] ? 0 : x[(size_t) (place[i].x + at[e]) + o], s);
+            want[(size_t) place[i].y + o] = s;
+        }
+    t->new.conv_last_f32(got, x, w, b, &c);
+    check_same(t, "conv_last_f32", want, got, n_places * n, "%zu channels, %zu taps, %zu places", n,
+               n_taps, n_places);
+    check_drop(t);
+}
+
+static void lasts_check(struct check *t)
+{
+    for (size_t n = 1; n < 70; n += n < 20 ? 1 : 12)
+        for (size_t taps = 0; taps <= LAST_TAPS; taps += taps == 8 ? 1 : 2)
+            for (size_t places = 1; places <= LAST_PLACES; places += 1 + places / 6)
+                last_check(t, n, taps, places, places & 1, (taps + places) & 2);
+    for (size_t places = 1; places <= LAST_PLACES; places++)
+        for (unsigned i = 0; i < 4; i++)
+            last_check(t, 48, 9, places, i & 1, i & 2);
+}
+
 static void depths_check(struct check *t, size_t n, size_t stride)
 {
     for (size_t taps = 1; taps < 6; taps++)
@@ -418,4 +472,5 @@ void check_conv(struct check *t)
                          1 + (ptrdiff_t) (n_groups % 3));
     shapes_time(t);
     flats_check(t);
+    lasts_check(t);
 }

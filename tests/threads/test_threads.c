@@ -351,9 +351,41 @@ static void layer_test(const struct layer *l, int64_t pulse, rill_pool *pool)
     oracle_close(&o);
 }
 
+/* Convolutions whose channels are last: of each channel, of one place, and of both strides. */
+static void separable_recipe(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t y = gb_input(b, "x", 4, 1, 72, GB_TIME, 20);
+    y = GB(b, "Conv", "pads=2,1,0,1 group=72", y, gb_weights(b, 4, 72, 1, 3, 3),
+           gb_weights(b, 1, 72));
+    y = GB(b, "Relu", "", y);
+    y = GB(b, "Conv", "", y, gb_weights(b, 4, 100, 72, 1, 1), gb_weights(b, 1, 100));
+    y = GB(b, "Conv", "pads=2,1,0,1 strides=1,2 group=100", GB(b, "Relu", "", y),
+           gb_weights(b, 4, 100, 1, 3, 3));
+    y = GB(b, "Conv", "pads=0,0,0,1 strides=1,2", y, gb_weights(b, 4, 64, 100, 1, 2));
+    gb_output(b, GB(b, "Relu", "", y));
+}
+
+static void separable_test(int64_t pulse, rill_pool *pool)
+{
+    struct oracle o;
+    enum verdict v = oracle_open(&o, separable_recipe, NULL, NULL);
+    if (v == LAW_HOLDS && (v = oracle_pulse(&o, pulse)) == LAW_HOLDS) {
+        rill_plan_unref(o.plan);
+        o.plan = plan_of(o.model, (uint32_t) pulse, pool);
+        v = o.plan ? oracle_law(&o, 2 * pulse + 5, (uint32_t) pulse) : LAW_BROKEN;
+    }
+    CHECK(v == LAW_HOLDS, "separable at pulse %d: %s", (int) pulse, o.err.text);
+    oracle_close(&o);
+}
+
 static void layers_test(rill_pool *const *pools)
 {
     static const int64_t pulses[] = { 1, 4, 40 };
+    for (size_t k = 0; k < sizeof pulses / sizeof *pulses; k++)
+        separable_test(pulses[k], pools[2 + k % 3]);
+    CHECK(divided[OP_CONV_LAST] >= 4, "%u convolutions with channels last are divided",
+          divided[OP_CONV_LAST]);
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
         for (size_t k = 0; k < sizeof pulses / sizeof *pulses; k++)
             layer_test(&layers[i], pulses[k], pools[2 + (i + k) % 3]);

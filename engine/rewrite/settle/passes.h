@@ -61,6 +61,9 @@ rill_status graph_with_byte_tables(struct graph *ret, const struct graph *g, ril
 /* Convolutions that give bytes and follow each other become ones with their channels last, and so
  * does what stands between them. Sizes must be known. */
 rill_status graph_with_channels_last(struct graph *ret, const struct graph *g, rill_error *reterr);
+/* The same of f32, of one place or one output a channel, by ConvLast (engine/ops/conv_last.h). */
+rill_status graph_with_floats_channels_last(struct graph *ret, const struct graph *g,
+                                            rill_error *reterr);
 
 /* Products of 8-bit numbers whose sums only a Cast to f32 reads give floats. */
 rill_status graph_with_float_sums(struct graph *ret, const struct graph *g, rill_error *reterr);

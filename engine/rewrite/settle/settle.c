@@ -11,6 +11,7 @@ static const struct pass settle_passes[] = {
     { "narrow-products", true, graph_with_narrow_products },
     { "byte-tables", true, graph_with_byte_tables },
     { "channels-last", true, graph_with_channels_last },
+    { "channels-last-floats", true, graph_with_floats_channels_last },
     { "rounded-pairs", true, graph_with_pairs_rounded },
     { "fuse-siblings", true, graph_with_siblings_fused },
     { "slice-dilations", true, graph_with_dilations_sliced },
