@@ -150,8 +150,10 @@ V16_UNROLLED void FN(gemm_half)(const struct FN(gemm) *g, size_t row, size_t o, 
 TILES_DEFINE(gemm, GEMM_FIT)
 TILES_DEFINE(gather, GEMM_FIT)
 #ifdef GEMM_AHEAD
-TILES_DEFINE(fetch, GEMM_FIT)
-TILES_DEFINE(gather_fetch, GEMM_FIT)
+/* Of so many rows no tile has fewer than four, nor more than four panels. */
+#define GEMM_FIT_AHEAD(rows) ((rows) < 4 ? 0 : GEMM_FIT(rows) < 4 ? GEMM_FIT(rows) : 4)
+TILES_DEFINE(fetch, GEMM_FIT_AHEAD)
+TILES_DEFINE(gather_fetch, GEMM_FIT_AHEAD)
 
 /* While many rows pass some panels, the next ones, which lie behind them, are fetched, a part by
  * each tile: nothing else knows where they begin. Not worth it where weights of less than `least`
