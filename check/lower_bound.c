@@ -244,6 +244,19 @@ static rill_status first_runs_look(struct bound *b, const struct tensor *const *
     return RILL_OK;
 }
 
+#define ENDS_MAX 8
+
+/* Where a sequence ends within a run it is known to in that run, and not before. */
+static rill_status ends_look(struct bound *b, const struct tensor *const *all, int64_t runs,
+                             int64_t *ret)
+{
+    const int64_t from = runs * b->run, step = (b->run + ENDS_MAX - 1) / ENDS_MAX;
+    for (int64_t end = from + 1; end < from + b->run && !bounds_reached(b, ret); end += step)
+        if (length_runs(b, end))
+            TRY(run_look(b, all, end, runs, ret));
+    return RILL_OK;
+}
+
 /* What is no number goes where rounding and choices (a codebook) lose what numbers change; through
  * masks too, which a stream need not wait for: such a bound is above what is reached, and none. */
 static rill_status bounds_look_closer(struct bound *b, struct arena *a,
@@ -300,6 +313,8 @@ rill_status delay_bounds(const struct pgraph *g, const struct graph *t, int64_t 
         s = bounds_look(&b, bound_look, all, ret);
     if (s == RILL_OK)
         s = first_runs_look(&b, all, ret);
+    if (s == RILL_OK && !bounds_reached(&b, ret))
+        s = bounds_look(&b, ends_look, all, ret);
     if (s == RILL_OK && !bounds_reached(&b, ret))
         s = bounds_look_closer(&b, &a, all, ret);
     arena_drop(&a);

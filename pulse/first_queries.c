@@ -134,8 +134,10 @@ int64_t queries_late(const struct operand *o, int64_t heads)
     const int64_t before = smaller(heads, q->before);
     if (!q->is)
         return o->flow.sf.delay;
-    const int64_t late = larger(q->inner.sf.delay - q->before, -heads);
-    return q->inputs ? larger(late, padded_heads_delay(q, 0) - before) : late;
+    int64_t late = larger(q->inner.sf.delay - q->before, -heads);
+    if (q->inputs)
+        late = larger(late, padded_heads_delay(q, 0) - before);
+    return larger(late, padded_rest_delay(q, before));
 }
 
 rill_status queries_take(struct pulser *p, const struct node *n, const struct operand *o,

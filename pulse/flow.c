@@ -252,14 +252,14 @@ static rill_status pad_attr_new(struct pulser *p, const struct flow *f, const st
     return pulser_length_place(p, f->sf.length, &a->at.length);
 }
 
-/* frames: how many a run gives, the first of them where a pulse begins; 0: a pulse. */
-static rill_status pad_emit(struct pulser *p, const struct node *n, struct flow *f,
-                            const struct flow_pad *pad, int64_t delay, int64_t past, int64_t frames)
+/* Of f with so many frames of its past in front. frames: how many a run gives, the first of them
+ * where a pulse begins; 0: a pulse. */
+static rill_status pad_put(struct pulser *p, const struct node *n, struct flow *f,
+                           const struct flow_pad *pad, int64_t delay, int64_t past, int64_t frames)
 {
     const struct pulse_pad_attr *a = NULL;
     uint32_t in[4] = { 0, 0, pad->head, pad->tail };
     TRY(pad_attr_new(p, f, pad, delay, past, frames, &a));
-    TRY(flow_history(p, n->name, f, past, NULL));
     in[0] = f->wire;
     TRY(pulser_clock(p, &in[1]));
     if (pad->mode != PULSE_PAD_VALUES)
@@ -271,6 +271,13 @@ static rill_status pad_emit(struct pulser *p, const struct node *n, struct flow 
     f->sf.delay = delay;
     f->sf.uniform = false;
     return RILL_OK;
+}
+
+static rill_status pad_emit(struct pulser *p, const struct node *n, struct flow *f,
+                            const struct flow_pad *pad, int64_t delay, int64_t past, int64_t frames)
+{
+    TRY(flow_history(p, n->name, f, past, NULL));
+    return pad_put(p, n, f, pad, delay, past, frames);
 }
 
 static rill_status pad_check(const struct pulser *p, const struct node *n,
@@ -365,6 +372,23 @@ rill_status flow_padded(struct pulser *p, const struct node *n, struct flow *f,
     return pad_emit(p, n, f, &pad, delay, pad_past(f, &pad, delay), frames);
 }
 
+rill_status flow_tail(struct pulser *p, const struct node *n, struct flow *f,
+                      const struct padded *heads, const struct flow_pad *pad)
+{
+    struct flow all = *f;
+    int64_t early;
+    all.sf.delay -= heads->before;
+    all.sf.length = dim_add_int(p->dst->dims, f->sf.length, heads->before);
+    TRY(resolve_frames(p, n, &all, &early));
+    const int64_t delay = all.sf.delay + early, past = pad_past(&all, pad, delay);
+    TRY(flow_padded(p, n, f, heads, all.sf.delay + past, all.sf.pulse + past));
+    all.wire = f->wire;
+    TRY(pad_put(p, n, &all, pad, delay, past, 0));
+    f->wire = all.wire;
+    f->sf.delay = delay + heads->before;
+    return RILL_OK;
+}
+
 /* Windows over a sequence whose pads are frames, its own or given ones: no later than the window,
  * or the frames that its first pads are made of. */
 static rill_status windows_of_copies(struct pulser *p, const struct node *n, struct flow *f,
@@ -447,6 +471,21 @@ static int64_t frames_picked(struct pulser *p, const struct node *n, unsigned k,
     return dim_is_const(past) ? larger(smaller(dim_value(past) - step + 1, q->after), 0) : q->after;
 }
 
+/* Those of what is padded by copies, or by given frames: what is left out in front is not waited
+ * for. */
+static rill_status copies_picked(struct pulser *p, const struct node *n, struct flow *f,
+                                 const struct padded *padded, int64_t first, int64_t step)
+{
+    struct padded *q = arena_copy(p->arena, padded, sizeof *q);
+    const int64_t cut = smaller(first, padded->before);
+    if (!q)
+        return pulser_no_memory(p);
+    TRY(padded_skip(p, n, q, cut));
+    const struct flow_window none = { .before = cut - first, .stride = step },
+                             some = { .span = first - cut, .stride = step, .copies = q };
+    return windows_picked(p, n, f, q->before || q->after ? &some : &none);
+}
+
 rill_status flow_picked(struct pulser *p, const struct node *n, unsigned k, struct flow *f,
                         int64_t first, int64_t step)
 {
@@ -459,8 +498,7 @@ rill_status flow_picked(struct pulser *p, const struct node *n, unsigned k, stru
     *f = q->inner;
     f->sf.at = at;
     if (q->mode != PULSE_PAD_CONSTANT)
-        return windows_picked(p, n, f,
-                              &(struct flow_window) { .span = first, .stride = step, .copies = q });
+        return copies_picked(p, n, f, q, first, step);
     w.before += q->before;
     w.after = frames_picked(p, n, k, q, first, step);
     w.fill = q->fill;

@@ -47,11 +47,8 @@ static bool fronts_find(const struct pulser *p, const struct node *n, const uint
 static bool fronts_wanted(struct pulser *p, const struct node *n, const uint32_t *w, unsigned count,
                           struct fronts *ret)
 {
-    if (p->outer || !fronts_find(p, n, w, count, ret) || ret->early <= 0 ||
-        (ret->kept && ret->before > PADDED_KEPT_MAX))
-        return false;
-    p->may_be_early |= ret->kept;
-    return !ret->kept || p->early;
+    return fronts_find(p, n, w, count, ret) && ret->early > 0 &&
+        padded_apart(p, ret->before, ret->kept);
 }
 
 /* Input frames that have come when those in front, and the state that n begins with, have. */
@@ -62,6 +59,22 @@ static int64_t inputs_of(const struct pulser *p, const struct node *n, const str
         if (pulser_kept(p, n->in[i]))
             inputs = larger(inputs, p->kept[n->in[i]].inputs);
     return inputs;
+}
+
+/* What is made of each is made of those before it, too, and of the state that n begins with. */
+static rill_status heads_come(struct pulser *p, const struct node *n, unsigned count,
+                              struct head *heads)
+{
+    const int64_t before = heads->all.before;
+    int64_t come = inputs_of(p, n, &(struct padded) { 0 }),
+            *list = heads->kept ? arena_array(p->arena, int64_t, before + 1) : NULL;
+    if (heads->kept && !list)
+        return pulser_no_memory(p);
+    for (int64_t k = 0; list && k < before; list[k++] = come)
+        for (unsigned i = 0; i < count; i++)
+            come = larger(come, padded_come(&heads[i].all, k));
+    heads->come = list;
+    return RILL_OK;
 }
 
 /* What is behind them is equally late, and as late as all in front is there: the first of it stand
@@ -82,6 +95,7 @@ static rill_status heads_align(struct pulser *p, const struct node *n, unsigned 
     }
     for (unsigned i = 0; i < count; i++)
         inputs = larger(inputs, inputs_of(p, n, &heads[i].all));
+    TRY(heads_come(p, n, count, heads));
     for (unsigned i = 0; i < count; i++) {
         struct flow *f = &heads[i].all.inner;
         heads[i].all.inputs = inputs;
@@ -130,7 +144,7 @@ rill_status head_put(struct pulser *p, const struct node *n, unsigned k, struct 
 {
     h->all.inner = *f;
     h->all.head = h->made;
-    h->all.direct = 0;
+    h->all.come = h->come;
     p->padded[n->out[k]] = h->all;
     return padded_put(p, n, &h->all, f);
 }

@@ -14,6 +14,7 @@ struct head {
     bool kept;         /* made of first frames of the sequence, or from such a state */
     struct padded all; /* by `before` given frames; what is behind them comes when they are there */
     uint32_t made;     /* what they became, a dst wire */
+    const int64_t *come; /* of the first: when each of what they became has; NULL: all at once */
 };
 
 /* Those of src wire w, over which n runs; is: it comes earlier without. */

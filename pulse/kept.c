@@ -200,23 +200,34 @@ static bool same_sizes(const struct fact *a, const struct fact *b)
     return same;
 }
 
-/* How many of the frames that n makes are known as the first frames of a sequence come, one by one:
- * those that its kept inputs have, element by element. */
-static int64_t direct_of(const struct pulser *p, const struct node *n)
+/* When each of the frames that n makes is known: as those that its kept inputs have are, element by
+ * element. */
+static rill_status come_of(struct pulser *p, const struct node *n, struct kept *ret)
 {
     const struct kept *first = NULL;
+    int64_t *come = NULL, frames = 0;
     if (!(n->op->flags & OP_POINTWISE) || n->n_out != 1)
-        return 0;
+        return RILL_OK;
     for (unsigned i = 0; i < n->n_in; i++) {
         if (!pulser_kept(p, n->in[i]))
             continue;
         const struct kept *k = &p->kept[n->in[i]];
-        if (!same_sizes(pulser_fact(p, n->in[i]), pulser_fact(p, n->out[0])) ||
-            (first && (first->direct != k->direct || first->inputs != k->inputs)))
-            return 0;
+        if (!k->come || !same_sizes(pulser_fact(p, n->in[i]), pulser_fact(p, n->out[0])) ||
+            (first && first->axis != k->axis))
+            return RILL_OK;
+        if (!come) {
+            frames = dim_value(pulser_dst_fact(p, p->map[n->in[i]])->shape[k->axis]);
+            come = arena_array(p->arena, int64_t, frames + 1);
+        }
+        for (int64_t at = 0; come && at < frames; at++)
+            come[at] = larger(come[at], k->come[at]);
         first = k;
     }
-    return first ? first->direct : 0;
+    if (!first)
+        return RILL_OK;
+    ret->come = come;
+    ret->axis = first->axis;
+    return come ? RILL_OK : pulser_no_memory(p);
 }
 
 /* The node of kept frames, some of which a short sequence lacks: so does what it makes. */
@@ -234,7 +245,7 @@ static rill_status kept_by_frame(struct pulser *p, const struct node *n)
         p->kept[w].frames = k->frames ? k->frames : p->kept[w].frames;
         p->kept[w].least = larger(p->kept[w].least, k->least);
     }
-    p->kept[w].direct = direct_of(p, n);
+    TRY(come_of(p, n, &p->kept[w]));
     return pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, &p->map[w], 1);
 }
 
@@ -260,7 +271,7 @@ rill_status kept_node(struct pulser *p, const struct node *n)
         if (n->out[k] != WIRE_NONE) {
             p->map[n->out[k]] = out[k];
             p->kept[n->out[k]].inputs = inputs;
-            p->kept[n->out[k]].direct = direct_of(p, n);
+            TRY(come_of(p, n, &p->kept[n->out[k]]));
         }
     return RILL_OK;
 }

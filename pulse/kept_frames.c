@@ -24,6 +24,19 @@ static bool may_lack(const struct pulser *p, const struct flow *f, int64_t end, 
     return last > 0;
 }
 
+/* When each of so many frames of f has come, from number `first` on; NULL: they are too many. */
+static rill_status flow_come(struct pulser *p, const struct flow *f, int64_t first, int64_t frames,
+                             const int64_t **ret)
+{
+    int64_t *come = frames <= PADDED_GIVEN_MAX ? arena_array(p->arena, int64_t, frames + 1) : NULL;
+    if (!come && frames <= PADDED_GIVEN_MAX)
+        return pulser_no_memory(p);
+    for (int64_t i = 0; come && i < frames; i++)
+        come[i] = kept_inputs(f, first + i);
+    *ret = come;
+    return RILL_OK;
+}
+
 /* Frames of the sequence in q, and behind it of what is put there. */
 static rill_status kept_inner(struct pulser *p, const struct node *n, const struct padded *q,
                               int64_t first, int64_t frames, uint32_t *ret, int64_t *ret_inputs)
@@ -94,21 +107,36 @@ static rill_status frames_known(struct pulser *p, const struct node *n, const st
         : pulser_slice(p, n->name, *ret, q->inner.sf.axis, first, first + frames, ret);
 }
 
+/* When each of so many frames of what q pads has come, the last of which has with ret->inputs:
+ * those of the sequence itself, which may wait for its end, then too. */
+static rill_status padded_kept_come(struct pulser *p, const struct padded *q, int64_t first,
+                                    int64_t frames, struct kept *ret)
+{
+    int64_t *come = frames <= PADDED_GIVEN_MAX ? arena_array(p->arena, int64_t, frames + 1) : NULL;
+    if (!come && frames <= PADDED_GIVEN_MAX)
+        return pulser_no_memory(p);
+    for (int64_t i = 0; come && i < frames; i++)
+        come[i] = first + i < q->before ? padded_come(q, first + i) : ret->inputs;
+    ret->come = come;
+    return RILL_OK;
+}
+
 /* ret_kept: when they have come. */
 static rill_status frames_keep(struct pulser *p, const struct node *n, struct flow *f,
                                const struct padded *around, int64_t first, int64_t frames,
                                uint32_t *ret, struct kept *ret_kept)
 {
     struct padded q = *around;
-    ret_kept->direct = frames;
+    ret_kept->axis = f->sf.axis;
     if (padded_early(p, &q, f, first + frames, frames)) {
         if (padded_by_copies(&q))
             TRY(padded_given(p, n, f->sf.length, q.before, &q));
-        ret_kept->direct = q.inputs ? 0 : frames;
-        return kept_padded(p, n, &q, first, frames, ret, &ret_kept->inputs);
+        TRY(kept_padded(p, n, &q, first, frames, ret, &ret_kept->inputs));
+        return padded_kept_come(p, &q, first, frames, ret_kept);
     }
     TRY(flow_resolve(p, n, f));
     ret_kept->inputs = kept_inputs(f, first + frames - 1);
+    TRY(flow_come(p, f, first, frames, &ret_kept->come));
     return kept_first(p, n, f, first, frames, ret);
 }
 

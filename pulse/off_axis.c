@@ -123,11 +123,7 @@ static bool any_padded(const struct pulser *p, const struct node *n)
  * run, only where an output comes earlier by it. In a branch frames go by its own runs. */
 static bool unlike_wanted(struct pulser *p, const struct pads_of *s, int64_t before, bool earlier)
 {
-    if (p->outer || !earlier || (before < 1 && !s->inputs) ||
-        before > (s->inputs ? PADDED_KEPT_MAX : PADDED_GIVEN_MAX))
-        return false;
-    p->may_be_early |= s->inputs > 0;
-    return !s->inputs || p->early;
+    return earlier && padded_apart(p, s->inputs ? larger(before, 1) : before, s->inputs > 0);
 }
 
 static rill_status pads_find(struct pulser *p, const struct node *n, struct pads_of *ret)
@@ -273,10 +269,8 @@ static rill_status padded_carry(struct pulser *p, const struct node *n, uint32_t
     struct padded q = s.in[s.first];
     for (unsigned i = 0; i < n->n_in; i++)
         if (pulser_stream(p, n->in[i]))
-            padded_heads_join(&q, &s.in[i]);
-    if (s.inputs)
-        q.direct = 0;
-    q.inputs = larger(q.inputs, s.inputs);
+            TRY(padded_heads_join(p, &q, &s.in[i]));
+    TRY(padded_heads_join(p, &q, &(struct padded) { .before = q.before, .inputs = s.inputs }));
     const bool same_fill = node_moves(n) && q.mode == PULSE_PAD_CONSTANT,
                copies = q.mode == PULSE_PAD_EDGE || q.mode == PULSE_PAD_REFLECT,
                given = !same_fill && !copies;

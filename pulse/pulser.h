@@ -42,7 +42,8 @@ struct wire_part; /* parts.h */
  * input frames have come; 0: it holds none. */
 struct kept {
     int64_t inputs;
-    int64_t direct;           /* frames, where it is just those, or made of them one by one */
+    const int64_t *come;      /* of what is made of frames one by one, the same of each; or NULL */
+    int axis;                 /* on which those lie */
     const struct dim *frames; /* that it would have in the whole run, where some lengths have fewer
                                  than there are here; NULL: it has what is here */
     int64_t least;            /* length from which on they have as many; 0: not known */
@@ -326,6 +327,11 @@ struct flow_pad {
 rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f,
                      const struct flow_pad *pad);
 
+/* f padded behind by copies: of its last frames, and where it has fewer of the given ones in front
+ * of it, which stay there. */
+rill_status flow_tail(struct pulser *p, const struct node *n, struct flow *f,
+                      const struct padded *heads, const struct flow_pad *pad);
+
 /* A wire that is the sequence of `inner` with `before` and `after` frames of fill (NULL: zeros) at
  * its ends. Who reads windows of it takes inner and widens the windows: that is no frame later, the
  * padded sequence may be. An inner one of less than 0 frames lacks
@@ -340,13 +346,25 @@ struct padded {
     int mode; /* enum pulse_pad_mode; of EDGE and REFLECT the frames are those of the sequence */
     uint32_t head, tail; /* of VALUES */
     int64_t inputs;      /* that have come when the head has, which is made of kept frames; or 0 */
-    int64_t direct;      /* so many of them are the first of the sequence, as they are, or 0 */
+    const int64_t *come; /* when each frame of the head has; NULL: all do at once */
 };
 
 bool padded_by_copies(const struct padded *q);
 /* By what frame 0 of windows of 1 + span frames of the padded sequence must be late for the heads
  * that they read to be there; in frames of it. */
 int64_t padded_heads_delay(const struct padded *q, int64_t span);
+/* The same of the frames themselves, without the first `from` of them; INT64_MIN: it is at any
+ * time. */
+int64_t padded_rest_delay(const struct padded *q, int64_t from);
+/* How many input frames have come when frame i of those in front, or of the sequence behind them,
+ * has; given frames. */
+int64_t padded_come(const struct padded *q, int64_t i);
+/* The same of frames that are made of num of the first of each den. */
+rill_status padded_come_spread(struct pulser *p, const struct padded *q, int64_t num, int64_t den,
+                               const int64_t **ret);
+/* The same of n frames that are picked. */
+rill_status padded_come_at(struct pulser *p, const struct padded *q, const int64_t *at, int64_t n,
+                           const int64_t **ret);
 /* How many input frames have come when all that is in front has; 0: it is made of none. */
 int64_t padded_heads_inputs(const struct padded *q);
 /* By how many frames what is behind all that is in front must be late for that to be there. */
@@ -365,8 +383,8 @@ bool padded_heads_whole(const struct pulser *p, const struct padded *q);
 /* The sequence inside is as long as output k of n, which q pads it to be, and what pads it leave.
  */
 void padded_measure(const struct pulser *p, const struct node *n, unsigned k, struct padded *q);
-/* What is padded by frames of q, too. */
-void padded_heads_join(struct padded *q, const struct padded *other);
+/* Each frame in front of q is made of that of the other, too. */
+rill_status padded_heads_join(struct pulser *p, struct padded *q, const struct padded *other);
 
 /* The `frames` frames that pad a sequence at one of its ends, as a dst wire: those given, or of its
  * fill. */
@@ -385,13 +403,18 @@ bool padded_joins(const struct pulser *p, uint32_t src_wire, int64_t after);
 /* *ret: what the padded src_wire is padded by, and what `around` puts around that, for node n. */
 rill_status padded_join(struct pulser *p, const struct node *n, uint32_t src_wire,
                         const struct padded *around, struct padded *ret);
+#define PADDED_GIVEN_MAX 1024
+#define PADDED_KEPT_MAX 64 /* of the sequence itself: what is made of them is made in every run */
+/* Whether so many frames in front may be run over apart from the sequence. Those that are made of
+ * it, `kept`, are in every run, only where an output comes earlier by it. */
+bool padded_apart(struct pulser *p, int64_t before, bool kept);
 /* q, with all that pads it of that length, as if only `before` given frames were in front of the
  * sequence and none behind: the others are put to it. 1 to so many frames; in no body, where they
  * are copies. */
-#define PADDED_GIVEN_MAX 1024
-#define PADDED_KEPT_MAX 64 /* of the sequence itself: what is made of them is made in every run */
 rill_status padded_given(struct pulser *p, const struct node *n, const struct dim *length,
                          int64_t before, struct padded *q);
+/* The first `skip` frames of those in front of it are left out. */
+rill_status padded_skip(struct pulser *p, const struct node *n, struct padded *q, int64_t skip);
 /* So many first frames of the sequence inside stand in front of it, too, behind given frames. */
 rill_status padded_take(struct pulser *p, const struct node *n, int64_t frames, struct padded *q);
 

@@ -182,7 +182,7 @@ static void operand_waits(const struct operand *o, struct scores *s, struct wait
 {
     if (o->part == PART_QUERIES) {
         w->queries = larger(w->queries, queries_late(o, s->heads));
-        w->kept |= padded_heads_delay(&o->given, 0) > 0;
+        w->kept |= o->given.is && padded_heads_late(&o->given) > 0;
         w->made |= o->given.is && o->given.inputs > 0;
     }
     if (o->part == PART_SCORES) {

@@ -120,18 +120,6 @@ static rill_status deconv_check(const struct pulser *p, const struct node *n,
     return RILL_OK;
 }
 
-/* The first `skip` frames of what is padded are left out. */
-static rill_status padded_skip(struct pulser *p, const struct node *n, struct padded *q,
-                               int64_t skip)
-{
-    const int64_t before = q->before;
-    q->before -= skip;
-    if (skip && q->before)
-        return pulser_slice(p, n->name, q->head, q->inner.sf.axis, skip, before, &q->head);
-    q->head = skip ? WIRE_NONE : q->head;
-    return RILL_OK;
-}
-
 /* Where frames that pad the input come out of what the node cuts in front alone, and it comes
  * earlier so: the windows over past + 1 frames of the padded sequence behind the first `cut`, *f.
  */
@@ -203,15 +191,9 @@ static bool heads_wanted(struct pulser *p, const struct node *n, const struct ax
                          int64_t cut)
 {
     const struct padded *q = &p->padded[n->in[0]];
-    const bool kept = padded_heads_inputs(q) > 0;
-    if (!q->is || p->outer || node_has_kept(p, n) || q->before < 1 ||
-        q->before > (kept ? PADDED_KEPT_MAX : PADDED_GIVEN_MAX) || cut < 0 ||
-        cut >= q->before * z->stride ||
-        larger(q->inner.sf.delay, padded_heads_late(q)) - q->before >= p->sf[n->in[0]].delay ||
-        !padded_heads_there(p, q))
-        return false;
-    p->may_be_early |= kept;
-    return !kept || p->early;
+    return q->is && !node_has_kept(p, n) && cut >= 0 && cut < q->before * z->stride &&
+        larger(q->inner.sf.delay, padded_heads_late(q)) - q->before < p->sf[n->in[0]].delay &&
+        padded_heads_there(p, q) && padded_apart(p, q->before, padded_heads_inputs(q) > 0);
 }
 
 /* The last `past` frames of those that q puts in front, and zeros before them. */
@@ -230,6 +212,7 @@ static rill_status heads_last(struct pulser *p, const struct node *n, int64_t pa
         TRY(pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, &q->head));
     }
     q->head = past ? q->head : WIRE_NONE;
+    q->come = NULL;
     q->before = past;
     return RILL_OK;
 }

@@ -186,22 +186,25 @@ static int64_t tail_reads(struct pulser *p, const struct padded *q, const struct
     return all_blank(p, head) ? 0 : read;
 }
 
-/* Of frames that are in front of the sequence, those that become its own so that what a Pad by
- * copies puts behind it can be made; -1: it cannot. Copies of frames behind it are known. */
+/* Whether a Pad by copies of frames that are given behind the sequence reads no others. */
+static bool tail_copied(const struct padded *q, const struct flow_pad *pad)
+{
+    return q->after > 0 && !padded_by_copies(q) &&
+        (pad->mode != PULSE_PAD_REFLECT || pad->after < q->after);
+}
+
+/* How many of the frames in front of the sequence a Pad by copies may put behind it, where it is
+ * short; -1: that cannot be. */
 static int64_t tail_takes(struct pulser *p, const struct padded *q, const struct flow_pad *pad)
 {
-    const int64_t read = pad->after && q->after == 0 ? tail_reads(p, q, pad) : 0;
-    const struct dim *spare = dim_add_int(p->dst->dims, q->inner.sf.length, -read);
-    if (pad->after == 0 || (q->after == 0 && !lengths_negative(p, spare)))
+    const int64_t read = pad->after && !tail_copied(q, pad) ? tail_reads(p, q, pad) : 0;
+    const struct dim *spare = dim_add_int(p->dst->dims, q->inner.sf.length, q->after - read);
+    int64_t takes = 0;
+    while (takes < read && lengths_negative(p, dim_add_int(p->dst->dims, spare, takes)))
+        takes++;
+    if (pad->after == 0 || (q->after == 0 && takes == 0))
         return 0;
-    if (!padded_heads_there(p, q))
-        return -1;
-    if (q->after > 0)
-        return pad->mode != PULSE_PAD_REFLECT || pad->after < q->after ? 0 : -1;
-    const bool given = q->mode == PULSE_PAD_CONSTANT || q->mode == PULSE_PAD_VALUES;
-    const bool ahead = pad->mode == PULSE_PAD_REFLECT && pad->before >= q->before;
-    return read == 0 || (given && !ahead && !q->inputs && read < q->before + pad->before) ? read
-                                                                                          : -1;
+    return padded_heads_there(p, q) && takes <= q->before + pad->before ? takes : -1;
 }
 
 /* Whether what is behind the copies is earlier out of what is in front of the pad: of the padded
@@ -212,6 +215,15 @@ static bool copies_earlier(const struct pulser *p, const struct node *n, const s
     const struct padded *q = &p->padded[n->in[0]];
     return padded_joins(p, n->in[0], 0) ||
         (pad->before > 0 && f->sf.delay >= f->sf.pulse && !padded_by_copies(q) && !q->inputs);
+}
+
+/* Whether mirrored frames in front are copies of those in front and of the sequence alone. */
+static bool copies_inside(const struct pulser *p, const struct padded *q,
+                          const struct flow_pad *pad)
+{
+    const int64_t behind = pad->before - q->before + 1;
+    return behind <= 0 ||
+        !lengths_negative(p, dim_add_int(p->dst->dims, q->inner.sf.length, -behind));
 }
 
 /* Whether copies of the frames at its ends are put around what is padded, and what is padded comes
@@ -225,7 +237,7 @@ static bool copies_padded(struct pulser *p, const struct node *n, const struct f
         (reflect || pad->mode == PULSE_PAD_EDGE) && !p->outer && f->wire == p->map[n->in[0]] &&
         q->is && q->before > 0 && pad->before + q->before <= PADDED_GIVEN_MAX &&
         pad->after + q->after <= PADDED_GIVEN_MAX && copies_earlier(p, n, f, pad) &&
-        padded_heads_whole(p, q) && (!reflect || q->after == 0 || pad->before < q->before) &&
+        padded_heads_whole(p, q) && (!reflect || q->after == 0 || copies_inside(p, q, pad)) &&
         tail_takes(p, q, pad) >= 0;
 }
 
@@ -242,34 +254,61 @@ static rill_status copies_of_heads(struct pulser *p, const struct node *n,
     if (behind) {
         TRY(kept_first(p, n, &q->inner, 0, behind, &in[1]));
         TRY(pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, &in[0]));
-        q->inputs = larger(q->inputs, kept_inputs(&q->inner, behind - 1));
     }
     for (int64_t i = 0; i < pad->before + q->before; i++) {
         const int64_t frame = i - pad->before;
         at[i] = frame >= 0 ? frame : reflect ? -frame : 0;
     }
     TRY(pulser_ints(p, n->name, at, (unsigned) (pad->before + q->before), &in[1]));
-    q->direct = 0;
+    if (q->inputs || behind)
+        TRY(padded_come_at(p, q, at, pad->before + q->before, &q->come));
+    if (behind)
+        q->inputs = larger(q->inputs, kept_inputs(&q->inner, behind - 1));
     q->before += pad->before;
     return pulser_emit_op(p, OP_GATHER, n->name, &along, 1, in, 2, &q->head);
 }
 
-/* Those behind it: of the frames that *q has there, or of the sequence itself. */
-static rill_status copies_of_tails(struct pulser *p, const struct node *n,
-                                   const struct flow_pad *pad, struct padded *q)
+/* What pads *q behind becomes the sequence's own. */
+static rill_status tail_put(struct pulser *p, const struct node *n, struct padded *q)
 {
-    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = q->inner.sf.axis };
+    const struct flow_pad own = {
+        .mode = q->mode, .after = q->after, .fill = q->fill, .head = WIRE_NONE, .tail = q->tail
+    };
+    TRY(flow_pad(p, n, &q->inner, &own));
+    q->inner.sf.length = dim_add_int(p->dst->dims, q->inner.sf.length, q->after);
+    q->after = 0;
+    q->tail = WIRE_NONE;
+    return RILL_OK;
+}
+
+/* Copies of the last frames of the sequence, and of the last `takes` of those in front where it has
+ * fewer. */
+static rill_status copies_of_last(struct pulser *p, const struct node *n,
+                                  const struct flow_pad *pad, int64_t takes, struct padded *q)
+{
     const struct flow_pad own = {
         .mode = pad->mode, .after = pad->after, .head = WIRE_NONE, .tail = WIRE_NONE
     };
-    const int64_t last = q->after - 1;
+    struct padded heads = *q;
+    const struct dim *length = dim_add_int(p->dst->dims, q->inner.sf.length, pad->after);
+    TRY(padded_skip(p, n, &heads, q->before - takes));
+    TRY(takes ? flow_tail(p, n, &q->inner, &heads, &own) : flow_pad(p, n, &q->inner, &own));
+    q->inner.sf.length = length;
+    return RILL_OK;
+}
+
+/* Those behind it: of the frames that *q has there, or of the sequence itself. */
+static rill_status copies_of_tails(struct pulser *p, const struct node *n,
+                                   const struct flow_pad *pad, int64_t takes, struct padded *q)
+{
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = q->inner.sf.axis };
     int64_t at[PADDED_GIVEN_MAX];
+    if (q->after && !tail_copied(q, pad))
+        TRY(tail_put(p, n, q));
+    const int64_t last = q->after - 1;
     uint32_t in[2] = { q->tail };
-    if (q->after == 0) {
-        TRY(flow_pad(p, n, &q->inner, &own));
-        q->inner.sf.length = dim_add_int(p->dst->dims, q->inner.sf.length, pad->after);
-        return RILL_OK;
-    }
+    if (q->after == 0)
+        return copies_of_last(p, n, pad, takes, q);
     for (int64_t i = 0; i < pad->after + q->after; i++)
         at[i] = i <= last ? i : pad->mode == PULSE_PAD_REFLECT ? 2 * last - i : last;
     TRY(pulser_ints(p, n->name, at, (unsigned) (pad->after + q->after), &in[1]));
@@ -283,14 +322,11 @@ static rill_status pad_copies_padded(struct pulser *p, const struct node *n,
     const struct padded none = { .head = WIRE_NONE, .tail = WIRE_NONE };
     struct padded *all = &p->padded[n->out[0]];
     const int64_t takes = tail_takes(p, &p->padded[n->in[0]], pad);
-    const struct dim *length = dim_add_int(p->dst->dims, f->sf.length, pad->before);
     TRY(padded_join(p, n, n->in[0], &none, all));
     if (pad->before)
         TRY(copies_of_heads(p, n, pad, all));
-    if (takes > 0)
-        TRY(padded_given(p, n, length, all->before - takes, all));
     if (pad->after)
-        TRY(copies_of_tails(p, n, pad, all));
+        TRY(copies_of_tails(p, n, pad, takes, all));
     offset_padded(&f->sf, pad->before, pad->after);
     const struct offset at = f->sf.at;
     *f = all->inner;
@@ -459,17 +495,36 @@ static rill_status heads_check(struct pulser *p, const struct node *n, unsigned 
     return RILL_OK;
 }
 
-/* The frames in front of the stream, input k of n, that are kept. */
-static void heads_of(const struct pulser *p, const struct node *n, unsigned k, struct padded *q)
+/* When each of the frames that n joins in front of the stream, its input k, has come. */
+static rill_status heads_come(struct pulser *p, const struct node *n, unsigned k, struct padded *q)
 {
-    unsigned heads = 0;
+    const int axis = q->inner.sf.axis;
+    int64_t *come = arena_array(p->arena, int64_t, q->before + 1), at = 0;
+    if (!come)
+        return pulser_no_memory(p);
+    for (unsigned i = 0; i < k; i++) {
+        const struct kept *h = &p->kept[n->in[i]];
+        const int64_t frames = dim_value(pulser_dst_fact(p, p->map[n->in[i]])->shape[axis]);
+        for (int64_t j = 0; j < frames; j++)
+            come[at++] = h->come && h->axis == axis ? h->come[j] : h->inputs;
+    }
+    q->come = come;
+    return RILL_OK;
+}
+
+/* The frames around the stream, input k of n, that are kept: where some are behind it all come at
+ * once. */
+static rill_status heads_of(struct pulser *p, const struct node *n, unsigned k, struct padded *q)
+{
+    bool behind = false;
     for (unsigned i = 0; i < n->n_in; i++) {
         const struct kept *h = n->in[i] == WIRE_NONE ? NULL : &p->kept[n->in[i]];
         if (!h || !h->inputs)
             continue;
         q->inputs = larger(q->inputs, h->inputs);
-        q->direct = ++heads == 1 && i < k ? h->direct : 0;
+        behind |= i > k;
     }
+    return q->inputs && !behind ? heads_come(p, n, k, q) : RILL_OK;
 }
 
 /* Whether what is in front of the stream, input k of n, is made of frames that a short sequence
@@ -523,7 +578,7 @@ rill_status rule_concat(struct pulser *p, const struct node *n)
                              .mode = zeros ? PULSE_PAD_CONSTANT : PULSE_PAD_VALUES,
                              .head = pad.head,
                              .tail = pad.tail };
-    heads_of(p, n, k, &around);
+    TRY(heads_of(p, n, k, &around));
     if (around.inputs) {
         TRY(heads_check(p, n, k, f.sf.axis));
         padded_measure(p, n, 0, &around);

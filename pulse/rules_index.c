@@ -393,7 +393,7 @@ static rill_status gather_kept(struct pulser *p, const struct node *n, struct fl
     for (int64_t i = 0; i < tensor_count(v); i++)
         ((int64_t *) at->data)[i] = tensor_get_i64(v, v->data, i) - least;
     TRY(kept_frames(p, n, 0, f, &p->padded[n->in[0]], least, most - least + 1));
-    p->kept[w].direct = 0;
+    p->kept[w].come = NULL;
     p->kept[w].frames = NULL; /* of a shorter sequence there is no whole run */
     in[0] = p->map[w];
     in[1] = graph_add_const(p->dst, n->name, at);

@@ -100,7 +100,6 @@ static rill_status padded_merge(struct pulser *p, const struct node *n, const st
         (padded_by_copies(q) ? !p->outer && whole <= PADDED_GIVEN_MAX : whole <= MERGED_MAX);
     if (q->is)
         TRY(padded_given(p, n, p->sf[n->in[0]].length, whole, q));
-    q->direct = 0;
     return RILL_OK;
 }
 
@@ -121,9 +120,9 @@ static rill_status padded_carry(struct pulser *p, const struct node *n, const st
         ? dim_mul_int(p->dst->dims, q.inner.sf.length, r->num)
         : dim_add_int(p->dst->dims, pulser_fact(p, n->out[0])->shape[axis],
                       -q.before / r->den * r->num);
+    TRY(padded_come_spread(p, &q, r->num, r->den, &q.come));
     q.before = q.before / r->den * r->num;
     q.after *= r->num;
-    q.direct *= r->num;
     TRY(part_emit(p, n, axis, q.inner.sf.pulse, &q.inner.wire));
     if (given && q.before)
         TRY(part_emit(p, n, axis, q.before, &q.head));

@@ -100,9 +100,9 @@ static rill_status repeats_carry(struct pulser *p, const struct node *n, int64_t
         q.mode = PULSE_PAD_VALUES;
         q.fill = NULL;
     }
+    TRY(padded_come_spread(p, &q, times, 1, &q.come));
     q.before *= times;
     q.after *= times;
-    q.direct *= times;
     struct flow part = q.inner;
     part.sf.pulse = q.before;
     if (q.mode == PULSE_PAD_VALUES && q.before)
@@ -313,7 +313,7 @@ static rill_status heads_given(struct pulser *p, const struct node *n, struct pa
                                struct stretch *s)
 {
     TRY(padded_given(p, n, p->sf[n->in[IN_X]].length, q->before, q));
-    q->direct = 0;
+    q->come = NULL;
     const int64_t pulse = q->inner.sf.pulse, run = padded_heads_delay(q, 0) / pulse;
     s->least = run > 0 ? run * (pulse / s->down * s->up) : INT64_MIN;
     return RILL_OK;

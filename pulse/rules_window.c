@@ -149,12 +149,10 @@ static int64_t front_reads(struct pulser *p, const struct node *n, const struct 
                   frames = (reads + w->stride - 1) / w->stride;
     const bool values = q->mode == PULSE_PAD_VALUES;
     const struct dim *length = pulser_fact(p, n->out[0])->shape[f->sf.axis];
-    if (p->outer || q->before > PADDED_KEPT_MAX || f->sf.pulse % w->stride || node_has_kept(p, n) ||
-        (values && q->after && frames * w->stride > q->before) || !padded_heads_whole(p, q) ||
-        lengths_short(p, length, frames))
-        return 0;
-    p->may_be_early = true;
-    return p->early ? frames : 0;
+    const bool can = f->sf.pulse % w->stride == 0 && !node_has_kept(p, n) &&
+        !(values && q->after && frames * w->stride > q->before) && padded_heads_whole(p, q) &&
+        !lengths_short(p, length, frames);
+    return can && padded_apart(p, q->before, true) ? frames : 0;
 }
 
 /* How many lie in what is put in front of the sequence alone, where those behind come earlier
@@ -199,10 +197,24 @@ static rill_status front_given(struct pulser *p, const struct node *n, struct fl
     return RILL_OK;
 }
 
-/* Windows behind those frames; ret_head: what they read, once so many input frames have come. */
+/* When each of those frames has come: with what its window reads, all that is behind q's heads once
+ * so many input frames have. */
+static rill_status front_come(struct pulser *p, const struct padded *q, int64_t frames,
+                              const struct flow_window *w, struct padded *ret)
+{
+    int64_t *come = ret->inputs ? arena_array(p->arena, int64_t, frames + 1) : NULL;
+    if (ret->inputs && !come)
+        return pulser_no_memory(p);
+    for (int64_t i = 0; come && i < frames; i++)
+        for (int64_t k = i * w->stride; k <= i * w->stride + w->span; k++)
+            come[i] = larger(come[i], k < q->before ? padded_come(q, k) : ret->inputs);
+    ret->come = come;
+    return RILL_OK;
+}
+
+/* Windows behind those frames; ret: as which they pad, ret->head what they read. */
 static rill_status front_cut(struct pulser *p, const struct node *n, const struct flow *f,
-                             int64_t frames, struct flow_window *w, uint32_t *ret_head,
-                             int64_t *ret_inputs)
+                             int64_t frames, struct flow_window *w, struct padded *ret)
 {
     const int64_t cut = frames * w->stride, used = cut - w->stride + w->span + 1;
     struct padded *q = arena_new(p->arena, struct padded);
@@ -211,21 +223,17 @@ static rill_status front_cut(struct pulser *p, const struct node *n, const struc
     *q = (struct padded) { .inner = *f, .before = w->before, .fill = w->fill };
     if (w->copies)
         *q = *w->copies;
-    *ret_inputs = q->inputs;
+    ret->inputs = q->inputs;
     w->before = q->before - cut;
     if (!w->copies)
-        return padded_frames(p, n, q, used, q->head, ret_head);
+        return padded_frames(p, n, q, used, q->head, &ret->head);
     w->copies = w->before > 0 || q->after ? q : NULL;
     if (used > q->before)
-        TRY(kept_padded(p, n, q, 0, used, ret_head, ret_inputs));
+        TRY(kept_padded(p, n, q, 0, used, &ret->head, &ret->inputs));
     else
-        TRY(pulser_slice(p, n->name, q->head, f->sf.axis, 0, used, ret_head));
-    if (w->before > 0)
-        TRY(pulser_slice(p, n->name, q->head, f->sf.axis, cut, q->before, &q->head));
-    q->before = larger(w->before, 0);
-    q->direct = 0;
-    q->head = w->before > 0 ? q->head : WIRE_NONE;
-    return RILL_OK;
+        TRY(pulser_slice(p, n->name, q->head, f->sf.axis, 0, used, &ret->head));
+    TRY(front_come(p, q, frames, w, ret));
+    return padded_skip(p, n, q, smaller(cut, q->before));
 }
 
 /* Windows of a padded sequence are padded by those that lie in its pad alone. */
@@ -233,23 +241,19 @@ static rill_status front_carry(struct pulser *p, const struct node *n, const voi
                                struct flow f, struct flow_window w)
 {
     const int64_t frames = front_frames(p, n, &f, &w);
-    int64_t inputs;
-    uint32_t in, head;
+    struct padded all = {
+        .is = true, .before = frames, .mode = PULSE_PAD_VALUES, .tail = WIRE_NONE
+    };
     if (frames == 0)
         return RILL_OK;
     TRY(front_given(p, n, &f, &w));
-    TRY(front_cut(p, n, &f, frames, &w, &in, &inputs));
-    TRY(window_op(p, n, attr, in, &head));
+    TRY(front_cut(p, n, &f, frames, &w, &all));
+    TRY(window_op(p, n, attr, all.head, &all.head));
     TRY(flow_windows(p, n, &f, &w));
     TRY(window_op(p, n, attr, f.wire, &f.wire));
     f.sf.length = dim_add_int(p->dst->dims, pulser_fact(p, n->out[0])->shape[f.sf.axis], -frames);
-    p->padded[n->out[0]] = (struct padded) { .is = true,
-                                             .inner = f,
-                                             .before = frames,
-                                             .mode = PULSE_PAD_VALUES,
-                                             .head = head,
-                                             .tail = WIRE_NONE,
-                                             .inputs = inputs };
+    all.inner = f;
+    p->padded[n->out[0]] = all;
     return RILL_OK;
 }
 

@@ -6,6 +6,20 @@
 #include "pulse/lengths.h"
 #include "pulse/pulser.h"
 
+/* When each of those has come. */
+static rill_status copies_come(struct pulser *p, struct padded *q, int64_t before)
+{
+    const bool edge = q->mode == PULSE_PAD_EDGE;
+    int64_t *come = arena_array(p->arena, int64_t, before + 1);
+    if (!come)
+        return pulser_no_memory(p);
+    for (int64_t i = 0; i < before; i++)
+        come[i] = kept_inputs(&q->inner, edge ? 0 : q->before - i);
+    q->inputs = come[0];
+    q->come = come;
+    return RILL_OK;
+}
+
 /* The first `before` frames that q puts in front of the sequence, where those are its own. */
 static rill_status copies_head(struct pulser *p, const struct node *n, const struct padded *q,
                                int64_t before, uint32_t *ret)
@@ -37,8 +51,7 @@ rill_status padded_given(struct pulser *p, const struct node *n, const struct di
     uint32_t head = q->head;
     if (padded_by_copies(q)) {
         TRY(copies_head(p, n, q, before, &head));
-        q->inputs = kept_inputs(&q->inner, q->mode == PULSE_PAD_EDGE ? 0 : q->before);
-        q->direct = 0;
+        TRY(copies_come(p, q, before));
     } else {
         TRY(padded_frames(p, n, q, q->before, q->head, &head));
         if (rest.before && q->mode == PULSE_PAD_VALUES)
@@ -46,6 +59,7 @@ rill_status padded_given(struct pulser *p, const struct node *n, const struct di
         if (rest.before)
             TRY(pulser_slice(p, n->name, head, axis, 0, before, &head));
         rest.inputs = rest.before ? q->inputs : 0;
+        rest.come = q->come && rest.before ? q->come + before : NULL;
     }
     TRY(padded_put(p, n, &rest, &q->inner));
     q->inner.sf.length = dim_add_int(p->dst->dims, length, -before);
@@ -70,6 +84,19 @@ static rill_status frames_join(struct pulser *p, const struct node *n, int axis,
         : pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, ret);
 }
 
+/* Of its first `frames` ones. */
+static rill_status padded_come_upto(struct pulser *p, const struct padded *q, int64_t frames,
+                                    const int64_t **ret)
+{
+    int64_t *come = arena_array(p->arena, int64_t, frames + 1);
+    if (!come)
+        return pulser_no_memory(p);
+    for (int64_t i = 0; i < frames; i++)
+        come[i] = padded_come(q, i);
+    *ret = come;
+    return RILL_OK;
+}
+
 rill_status padded_take(struct pulser *p, const struct node *n, int64_t frames, struct padded *q)
 {
     struct stream_fact *s = &q->inner.sf;
@@ -78,8 +105,8 @@ rill_status padded_take(struct pulser *p, const struct node *n, int64_t frames, 
         return RILL_OK;
     TRY(kept_first(p, n, &q->inner, 0, frames, &first));
     TRY(frames_join(p, n, s->axis, q->head, first, &q->head));
+    TRY(padded_come_upto(p, q, q->before + frames, &q->come));
     q->inputs = larger(q->inputs, kept_inputs(&q->inner, frames - 1));
-    q->direct = 0;
     q->before += frames;
     s->delay += frames;
     s->length = dim_add_int(p->dst->dims, s->length, -frames);
@@ -132,6 +159,19 @@ bool padded_joins(const struct pulser *p, uint32_t src_wire, int64_t after)
         dim_add_int(ds, s->length, q->before + q->after) == p->sf[src_wire].length;
 }
 
+/* When each of the frames of a and, behind them, of q has come. */
+static rill_status come_join(struct pulser *p, const struct padded *a, struct padded *q)
+{
+    int64_t *come =
+        a->inputs || q->inputs ? arena_array(p->arena, int64_t, a->before + q->before + 1) : NULL;
+    if (!come && (a->inputs || q->inputs))
+        return pulser_no_memory(p);
+    for (int64_t i = 0; come && i < a->before + q->before; i++)
+        come[i] = i < a->before ? padded_come(a, i) : padded_come(q, i - a->before);
+    q->come = come;
+    return RILL_OK;
+}
+
 rill_status padded_join(struct pulser *p, const struct node *n, uint32_t src_wire,
                         const struct padded *around, struct padded *ret)
 {
@@ -148,9 +188,8 @@ rill_status padded_join(struct pulser *p, const struct node *n, uint32_t src_wir
     TRY(padded_frames(p, n, &outer, outer.after, outer.tail, &last));
     TRY(frames_join(p, n, axis, first, head, &q->head));
     TRY(frames_join(p, n, axis, tail, last, &q->tail));
-    if (q->direct && !outer.inputs) /* frames that are always there count with those behind them */
-        q->direct += outer.before;
-    padded_heads_join(q, &outer);
+    TRY(come_join(p, &outer, q));
+    q->inputs = larger(q->inputs, outer.inputs);
     q->before += outer.before;
     q->after += outer.after;
     q->mode = PULSE_PAD_VALUES;
@@ -210,19 +249,12 @@ static rill_status pads_cut(struct pulser *p, const struct node *n, struct padde
                             int64_t after)
 {
     const int axis = q->inner.sf.axis;
-    const bool given = q->mode == PULSE_PAD_VALUES;
-    const int64_t before = q->before;
-    q->before -= first;
-    if (given && first && q->before)
-        TRY(pulser_slice(p, n->name, q->head, axis, first, before, &q->head));
-    if (given && after > 0 && after < q->after)
+    TRY(padded_skip(p, n, q, first));
+    if (q->mode == PULSE_PAD_VALUES && after > 0 && after < q->after)
         TRY(pulser_slice(p, n->name, q->tail, axis, 0, after, &q->tail));
     if (after < 0)
         q->inner.sf.length =
             dim_add_int(p->dst->dims, pulser_fact(p, n->out[0])->shape[axis], -q->before);
-    q->head = q->before ? q->head : WIRE_NONE;
-    q->inputs = q->before ? q->inputs : 0;
-    q->direct = first ? 0 : q->direct;
     q->tail = after > 0 ? q->tail : WIRE_NONE;
     q->after = larger(after, 0);
     return RILL_OK;
@@ -248,8 +280,24 @@ static bool after_range(const struct pulser *p, const struct dim *frames, const 
     return least <= most;
 }
 
+/* Copies of frames that are cut off behind are given ones. */
+static rill_status copies_cut(struct pulser *p, const struct node *n, int64_t first,
+                              struct padded *q)
+{
+    const struct dim *frames = pulser_fact(p, n->out[0])->shape[q->inner.sf.axis],
+                     *length = p->sf[n->in[0]].length;
+    const struct dim *behind =
+        dim_sub(p->dst->dims, dim_add_int(p->dst->dims, frames, first + q->after), length);
+    int64_t least, most;
+    return !q->is || !padded_by_copies(q) || p->outer || first < 0 || first >= q->before ||
+            q->before > PADDED_KEPT_MAX || !lengths_range(p, behind, &least, &most) || least >= 0
+        ? RILL_OK
+        : padded_given(p, n, length, q->before, q);
+}
+
 rill_status padded_cut(struct pulser *p, const struct node *n, int64_t first, struct padded *q)
 {
+    TRY(copies_cut(p, n, first, q));
     struct dims *ds = p->dst->dims;
     const struct dim *frames = pulser_fact(p, n->out[0])->shape[q->inner.sf.axis],
                      *after = dim_sub(ds, dim_add_int(ds, frames, first - q->before),
