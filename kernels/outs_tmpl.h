@@ -244,6 +244,46 @@ static void FN(conv_outs_f32)(float *restrict y, size_t ldy, const float *restri
 }
 
 #define LINES_AHEAD 4
+#define LINES_VECS 16 /* of a line that is copied vector by vector; the C library copies longer ones */
+
+/* Lanes from .. to-1 of 16. */
+static inline uint32_t FN(lanes)(ptrdiff_t from, ptrdiff_t to)
+{
+    from = from < 0 ? 0 : from > 16 ? 16 : from;
+    to = to < from ? from : to > 16 ? 16 : to;
+    return ((1u << to) - 1) & ~((1u << from) - 1);
+}
+
+/* Of all lines, the places from first up to end, whose lanes are in the masks. */
+static void FN(lines_short)(float *restrict to, size_t span, const float *restrict x,
+                            const struct kern_conv_lines *lines, ptrdiff_t at, ptrdiff_t first, ptrdiff_t end)
+{
+    uint32_t mask[LINES_VECS];
+    const size_t whole = span / 16, rest = span % 16;
+    for (size_t v = 0; v * 16 < span; v++)
+        mask[v] = FN(lanes)(first - (ptrdiff_t) v * 16, end - (ptrdiff_t) v * 16);
+    for (size_t l = 0; l < lines->n; l++, to += span) {
+        const float *from = x + lines->line[l].x + at;
+        if (l + LINES_AHEAD < lines->n) /* each is far from the one before */
+            for (ptrdiff_t f = first; f < end; f += 16)
+                __builtin_prefetch(x + lines->line[l + LINES_AHEAD].x + at + f);
+        for (size_t v = 0; v < whole; v++)
+            v16_store(to + v * 16, mask[v] == 0xffff ? v16_load(from + v * 16) : v16_load_mask(from + v * 16, mask[v]));
+        if (rest)
+            v16_store_n(to + whole * 16, v16_load_mask(from + whole * 16, mask[whole]), rest);
+    }
+}
+
+static void FN(lines_long)(float *restrict to, size_t span, const float *restrict x,
+                           const struct kern_conv_lines *lines, ptrdiff_t at, ptrdiff_t first, ptrdiff_t end)
+{
+    for (size_t l = 0; l < lines->n; l++, to += span) {
+        __builtin_memset(to, 0, (size_t) first * sizeof *to);
+        __builtin_memcpy(to + first, x + lines->line[l].x + at + first, (size_t) (end - first) * sizeof *to);
+        __builtin_memset(to + end, 0, (span - (size_t) end) * sizeof *to);
+    }
+}
+
 /* Lines of n places from `at` on, zeros outside of 0 .. n_in-1, one after the other, `span`
  * apart. */
 static void FN(conv_lines_f32)(float *restrict to, size_t span, const float *restrict x,
@@ -252,24 +292,13 @@ static void FN(conv_lines_f32)(float *restrict to, size_t span, const float *res
     ptrdiff_t first = at < 0 ? -at : 0, end = (ptrdiff_t) n_in - at;
     first = first < (ptrdiff_t) span ? first : (ptrdiff_t) span;
     end = end < first ? first : end < (ptrdiff_t) span ? end : (ptrdiff_t) span;
-    for (size_t l = 0; l < lines->n; l++, to += span) {
-        const float *from = x + lines->line[l].x + at;
-        ptrdiff_t i = first;
-        if (l + LINES_AHEAD < lines->n) /* each is far from the one before */
-            for (ptrdiff_t f = first; f < end; f += 16)
-                __builtin_prefetch(x + lines->line[l + LINES_AHEAD].x + at + f);
-        for (ptrdiff_t z = 0; z < first; z++)
-            to[z] = 0;
-        for (; i + 16 <= end; i += 16)
-            v16_store(to + i, v16_load(from + i));
-        if (i < end && end - first >= 16)
-            v16_store(to + end - 16, v16_load(from + end - 16));
-        else if (i < end)
-            v16_store_n(to + i, v16_load_n(from + i, (size_t) (end - i)), (size_t) (end - i));
-        for (ptrdiff_t z = end; z < (ptrdiff_t) span; z++)
-            to[z] = 0;
-    }
+    if (span <= LINES_VECS * 16)
+        FN(lines_short)(to, span, x, lines, at, first, end);
+    else
+        FN(lines_long)(to, span, x, lines, at, first, end);
 }
+#undef LINES_AHEAD
+#undef LINES_VECS
 
 static void FN(weave_f32)(float *restrict y, const float *restrict a, const float *restrict b,
                           size_t n)
