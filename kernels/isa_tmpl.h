@@ -56,6 +56,7 @@ void FN(kern_fill_pointwise)(struct kern *k);
 void FN(kern_fill_pointwise)(struct kern *k)
 {
     k->isa = TEXT(ISA);
+    k->tile_panels = GEMM_FIT(GEMM_ROWS);
     KERN_POINTWISE(X)
 }
 

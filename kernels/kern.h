@@ -399,6 +399,7 @@ struct kern {
                          const struct kern_q8_x *how, size_t m);
 
     size_t l2_bytes, l3_bytes; /* caches that one core may fill */
+    size_t tile_panels;        /* of 16 outputs, that a tile of gemm_f32 takes of many rows */
     unsigned cpu;              /* the enum kern_cpu bits that these functions were chosen by */
     bool q8_outliers; /* gemm_q8 and gemm_rows_q8 read weights ordered for 16 bits, and gain */
 };

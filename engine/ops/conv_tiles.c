@@ -5,6 +5,7 @@
 
 #define COPIED_FLOATS ((int64_t) 49152) /* of the input and the output of a block, that stay in */
 #define ROWS_FLOATS ((int64_t) 32768)   /* the second cache beside the weights */
+#define NEAR_FLOATS ((size_t) 8192)     /* of the weights of a tile, that stay in the first cache */
 #define COLUMNS 96                      /* of a block, where whole rows are too many */
 #define PLACES_MIN 12
 #define OUTS_MIN 24
@@ -157,8 +158,7 @@ static void lines_copy(const struct conv_tiles *v, const struct kern *k, const s
 void conv_tiles_sums(const struct kern *k, float *y, size_t ldy, const float *x, const size_t *row,
                      const size_t *at, const struct kern_block *of, size_t m)
 {
-    size_t most = k->l2_bytes / 2 / sizeof *y / (4 * KERN_LANES);
-    most = most < KERN_LANES ? KERN_LANES : most;
+    const size_t most = NEAR_FLOATS / (k->tile_panels * KERN_LANES);
     struct kern_block b = *of;
     for (size_t i = 0; i < of->k; i += b.k) {
         b.w = of->w + i * KERN_LANES;

@@ -37,8 +37,8 @@ struct conv_tiles_of {
 void conv_tiles_run(const struct conv_tiles *v, const struct conv_tiles_of *of);
 /* Rows of the output from o on; returns how many. */
 int64_t conv_tiles_rows_run(const struct conv_tiles *v, const struct conv_tiles_of *of, int64_t o);
-/* gemm_at_f32 of any number of terms: so many at a time that four panels of weights stay in half
- * the second cache. Whole sums: `more` is not read. */
+/* gemm_at_f32 of any number of terms: so many at a time that the weights of a tile stay in the
+ * first cache while all rows pass. Whole sums: `more` is not read. */
 void conv_tiles_sums(const struct kern *k, float *y, size_t ldy, const float *x, const size_t *row,
                      const size_t *at, const struct kern_block *of, size_t m);
 #endif
