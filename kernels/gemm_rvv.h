@@ -26,10 +26,12 @@ static inline const float *FN(row_of_x)(const struct FN(gemm) * g, size_t r)
 }
 
 /* What the sums of n outputs from o on begin with. */
-static inline v16 FN(start)(const struct kern_block *b, const float *y, size_t o, size_t n)
+static inline v16 FN(start)(const struct kern_block *b, size_t row, const float *y, size_t o, size_t n)
 {
     if (b->more)
         return v16_load_n(y + o, n);
+    if (b->row_bias)
+        return RVV(vfmv_v_f_f32m4)(b->row_bias[row], n);
     return b->bias ? v16_load_n(b->bias + o, n) : RVV(vfmv_v_f_f32m4)(0, n);
 }
 
@@ -41,7 +43,7 @@ static void FN(tile_1x1)(const struct FN(gemm) * g, size_t row, size_t o, size_t
     const struct kern_block *b = g->b;
     const float *x = FN(row_of_x)(g, row), *w = b->w + o / 16 * b->step_panel + o % 16;
     float *y = FN(row_of_y)(g, row);
-    v16 acc = FN(start)(b, y, o, n);
+    v16 acc = FN(start)(b, row, y, o, n);
     for (size_t i = 0; i < b->k; i++, w += b->step_k)
         TERM(acc, x[g->at ? g->at[i] : i], w);
     v16_store_n(y + o, acc, n);
@@ -54,8 +56,8 @@ static void FN(tile_1x4)(const struct FN(gemm) * g, size_t row, size_t o, size_t
     const size_t step = b->step_panel;
     const float *x = FN(row_of_x)(g, row), *w = b->w + o / 16 * step + o % 16;
     float *y = FN(row_of_y)(g, row);
-    v16 a0 = FN(start)(b, y, o, n), a1 = FN(start)(b, y, o + 16, n),
-        a2 = FN(start)(b, y, o + 32, n), a3 = FN(start)(b, y, o + 48, n);
+    v16 a0 = FN(start)(b, row, y, o, n), a1 = FN(start)(b, row, y, o + 16, n),
+        a2 = FN(start)(b, row, y, o + 32, n), a3 = FN(start)(b, row, y, o + 48, n);
     for (size_t i = 0; i < b->k; i++, w += b->step_k) {
         const float by = x[g->at ? g->at[i] : i];
         TERM(a0, by, w);
@@ -78,8 +80,8 @@ static void FN(tile_4x1)(const struct FN(gemm) * g, size_t row, size_t o, size_t
                 *x3 = FN(row_of_x)(g, row + 3);
     float *y0 = FN(row_of_y)(g, row), *y1 = FN(row_of_y)(g, row + 1),
           *y2 = FN(row_of_y)(g, row + 2), *y3 = FN(row_of_y)(g, row + 3);
-    v16 a0 = FN(start)(b, y0, o, n), a1 = FN(start)(b, y1, o, n), a2 = FN(start)(b, y2, o, n),
-        a3 = FN(start)(b, y3, o, n);
+    v16 a0 = FN(start)(b, row, y0, o, n), a1 = FN(start)(b, row + 1, y1, o, n),
+        a2 = FN(start)(b, row + 2, y2, o, n), a3 = FN(start)(b, row + 3, y3, o, n);
     for (size_t i = 0; i < b->k; i++, w += b->step_k) {
         const v16 by = v16_load_n(w, n);
         const size_t at = g->at ? g->at[i] : i;

@@ -59,6 +59,10 @@ V16_UNROLLED void FN(gemm_sums)(const struct FN(gemm) * g, size_t row, size_t o,
         acc[(panels - 1) * rows + r] =
             left >= 16 ? v16_load(from + last) : v16_load_n(from + last, left);
     }
+    if (b->row_bias)
+        EACH_ROW
+            V16_UNROLL for (int p = 0; p < panels; p++)
+                acc[p * rows + r] = v16_set1(b->row_bias[row + (size_t) r]);
     const size_t *at = g->at;
     if (gathers) {
         EACH_ROW
@@ -131,7 +135,8 @@ V16_UNROLLED void FN(gemm_half)(const struct FN(gemm) *g, size_t row, size_t o, 
     const size_t k = b->k, down = b->step_k, left = b->n - o;
     v8 bias = b->bias ? v8_load_n(b->bias + o, left) : v8_set1(0);
     EACH_ROW
-        acc[r] = b->more ? v8_load_n(ROW_OF_Y(g, row) + o, left) : bias;
+        acc[r] = b->more ? v8_load_n(ROW_OF_Y(g, row) + o, left)
+            : b->row_bias ? v8_set1(b->row_bias[row + (size_t) r]) : bias;
     ROWS_OF_X
     for (size_t i = 0; i < k; i++, w += down) {
         v8 wp = v8_load(w);

@@ -100,6 +100,7 @@ struct kern_block {
     const float *bias; /* NULL: zero */
     bool more;         /* the sums go on from y, not from bias */
     size_t n, k;
+    const float *row_bias; /* of gemm_block_f32: of each row, instead of bias; NULL: none */
 };
 
 /* What is done with a and the next element x: a + x, a + |x|, a + x * x, a * x, the greatest and

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/conv_columns.h"
+#include "engine/ops/conv_swapped.h"
 #include "engine/ops/conv_ways.h"
 #include "engine/base/ratio.h"
 #include "engine/graph/packs.h"
@@ -273,6 +274,7 @@ static const struct {
     size_t (*packed_floats)(size_t n_outs, size_t n_taps);
 } ways[] = {
     [CONV_PRODUCT] = { "columns, gemm_f32", NULL, panels_pack, kern_packed_floats },
+    [CONV_SWAPPED] = { "swapped, gemm_f32", NULL, outputs_pack, outputs_floats },
     [CONV_PLACES] = { "conv_f32", "blocks, conv_f32", kern_conv_pack_f32, kern_conv_packed_floats },
     [CONV_CHANNELS] = { "conv_outs_f32", "blocks, conv_outs_f32", kern_outs_pack_f32,
                         kern_outs_packed_floats },
@@ -377,6 +379,8 @@ static void scratch_set(struct prep *c, struct conv_rows *v)
     v->tile = v->tile < places ? v->tile : places;
     if (v->tiles)
         floats += v->tiles->scratch_floats;
+    else if (v->way == CONV_SWAPPED)
+        floats += conv_swapped_floats(&v->g, v->cin);
     else if (v->way == CONV_PRODUCT)
         floats += (size_t) v->tile * (size_t) per_place;
     else
@@ -450,7 +454,7 @@ rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t gr
         !(v->tiles = conv_tiles_new(c->arena, &v->g, v->cin, v->cout)))
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     c->args = v;
-    if (v->way != CONV_PRODUCT)
+    if (v->way > CONV_SWAPPED)
         TRY(direct_prepare(c, v));
     c->kernel = v->tiles                        ? "tiles, gemm_at_f32"
         : v->way == CONV_PRODUCT && v->in_place ? "gemm_f32"
@@ -659,11 +663,30 @@ static void product_eval(const struct work *u)
     }
 }
 
+static void group_eval(const struct work *u)
+{
+    const struct conv_rows *v = u->v;
+    if (v->way == CONV_SWAPPED)
+        conv_swapped_run(&(const struct conv_swapped) {
+            .k = u->e->kern,
+            .y = u->y,
+            .x = u->x,
+            .w = u->packed,
+            .bias = u->bias,
+            .cin = (size_t) v->cin,
+            .cout = (size_t) v->cout,
+            .places = (size_t) v->g.n_out,
+            .room = u->room,
+        });
+    else
+        product_eval(u);
+}
+
 static void groups_eval(struct work *u)
 {
     const struct conv_rows *v = u->v;
     for (int64_t g = 0; g < v->group; g++) {
-        product_eval(u);
+        group_eval(u);
         u->x += v->cin * v->g.n_in;
         u->y += v->cout * v->g.n_out;
         u->packed += u->p->packed_floats;
@@ -682,7 +705,7 @@ static void image_eval(const struct eval *e, float *y, const float *x)
                       .some = e->scratch };
     float *packed_room = (float *) (u.some + lines_room(v));
     u.room = packed_room + v->packed_floats;
-    if (v->way != CONV_PRODUCT) {
+    if (v->way > CONV_SWAPPED) {
         rows_eval(&u, packed_room);
         return;
     }

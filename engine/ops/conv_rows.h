@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* conv_rows.h - what Conv and ConvTranspose share: rows of outputs, each the sum over lines of the
  * input and taps on those lines. Every output is one chain of fused multiply-adds that starts from
- * the bias and runs through (channel, kernel place) in order. There are five ways with the same
+ * the bias and runs through (channel, kernel place) in order. There are six ways with the same
  * bits, chosen by the shape: lanes along the places of a row, or of all rows (conv_flat.h), along
  * the outputs, or along the groups, and a product: over columns, or, of many places, of terms that
- * are read from where they lie (conv_tiles.h).
+ * are read from where they lie (conv_tiles.h), or with its operands swapped (conv_swapped.h).
  *
  * A transposed convolution of stride s on the last axis is s convolutions (phases), each with its
  * own taps and every s-th place of the output. */
@@ -15,7 +15,8 @@
 #include "engine/ops/epilogue.h"
 #include "engine/ops/window.h"
 
-enum conv_way { CONV_PRODUCT, CONV_PLACES, CONV_CHANNELS, CONV_GROUPS, CONV_FLAT };
+/* Products first. */
+enum conv_way { CONV_PRODUCT, CONV_SWAPPED, CONV_PLACES, CONV_CHANNELS, CONV_GROUPS, CONV_FLAT };
 
 struct conv_phase {
     struct kern_conv row; /* places of the last axis; n: of this phase */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/conv_ways.h"
+#include "engine/ops/conv_swapped.h"
 #include "engine/ops/many.h"
 
 #define FAST_PLACES 17 /* of a product whose terms are turned in vectors */
@@ -108,6 +109,8 @@ enum conv_way conv_way_choose(const struct conv_rows *v)
 {
     struct costs all = { 0 };
     bool strides = true;
+    if (!v->transposed && conv_swapped_fits(&v->g, v->cin, v->cout))
+        return CONV_SWAPPED;
     if (groups_pay(v))
         return CONV_GROUPS;
     if (flat_fits(v) && v->group > 1)

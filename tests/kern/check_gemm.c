@@ -197,6 +197,40 @@ static void direct_check(struct check *t, size_t m, size_t n, size_t k)
     check_drop(t);
 }
 
+/* A bias for each row, with k in parts. */
+static void row_bias_check(struct check *t, size_t m, size_t n, size_t k)
+{
+    float *w = check_buf(t, k * n, false), *want = check_buf(t, m * n, false),
+          *got = check_buf(t, m * n, false), *bias = check_buf(t, m, false),
+          *x = check_buf(t, m * k, false);
+    check_fill(t, w, n * k);
+    check_fill(t, x, m * k);
+    check_fill(t, bias, m);
+    for (size_t r = 0; r < m; r++)
+        for (size_t o = 0; o < n; o++) {
+            float s = bias[r];
+            for (size_t i = 0; i < k; i++)
+                s = fmaf(x[r * k + i], w[i * n + o], s);
+            want[r * n + o] = s;
+        }
+    float *p = check_buf(t, kern_packed_floats(n, k), false);
+    kern_pack_f32(p, w, n, k, 1, n);
+    struct kern_block b = { .w = p,
+                            .step_panel = KERN_LANES * k,
+                            .step_k = KERN_LANES,
+                            .n = n,
+                            .k = k / 2,
+                            .row_bias = bias };
+    t->new.gemm_block_f32(got, n, x, k, &b, m);
+    b.w += b.k * KERN_LANES;
+    b.more = true;
+    b.row_bias = NULL;
+    b.k = k - k / 2;
+    t->new.gemm_block_f32(got, n, x + k / 2, k, &b, m);
+    check_same(t, "gemm_block_f32", want, got, m * n, "m %zu n %zu k %zu, a bias a row", m, n, k);
+    check_drop(t);
+}
+
 static void caches_check(struct check *t)
 {
     size_t l2 = 0, l3 = 0;
@@ -227,6 +261,9 @@ static void shape_time(struct check *t, const char *what, size_t m, size_t n, si
 
 void check_gemm(struct check *t)
 {
+    for (size_t m = 1; m < 60; m += 1 + m / 7)
+        for (size_t n = 1; n < 150; n += 1 + n / 4)
+            row_bias_check(t, m, n, 2 + (m + n) % 40);
     static const size_t ms[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 19, 33 };
     static const size_t ns[] = { 1, 2, 8, 9, 16, 17, 31, 33, 64, 90, 97, 129, 145 };
     static const size_t ks[] = { 0, 1, 2, 5, 16, 33, 130 };

@@ -482,6 +482,18 @@ static void many_places(struct ops_test *t)
     };
     for (size_t i = 0; i < sizeof some / sizeof *some; i++)
         chains_check(t, &some[i]);
+    for (int i = 0; i < 40; i++) { /* of one place, with operands swapped */
+        const struct shape s = { .axes = 2,
+                                 .batch = 1 + next(2),
+                                 .group = 1 + next(2),
+                                 .cin = 48 + next(200),
+                                 .cout = 48 + next(90),
+                                 .in = { 8 + next(24), 6 + next(30) },
+                                 .kernel = { 1, 1 },
+                                 .bias = next(2) };
+        chains_check(t, &s);
+    }
+    chains_check(t, &(const struct shape) { 1, 1, 1, 1300, 50, { 200 }, { 1 }, .bias = true });
     for (int i = 0; i < 60; i++) {
         const bool deep = i % 4 == 3;
         struct shape s = { .axes = 1 + i % 2,
