@@ -26,7 +26,8 @@ static inline const float *FN(row_of_x)(const struct FN(gemm) * g, size_t r)
 }
 
 /* What the sums of n outputs from o on begin with. */
-static inline v16 FN(start)(const struct kern_block *b, size_t row, const float *y, size_t o, size_t n)
+static inline v16 FN(start)(const struct kern_block *b, size_t row, const float *y, size_t o,
+                            size_t n)
 {
     if (b->more)
         return v16_load_n(y + o, n);
