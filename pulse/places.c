@@ -481,7 +481,6 @@ static rill_status made_input(struct pulser *p, const struct node *n, const stru
                               unsigned i, const struct places *at, uint32_t *ret)
 {
     struct places sub = *at;
-    int axes[2];
     if (++sub.steps > STEPS_MAX)
         return places_refuse(p, n, m->out[0], "lies behind too many nodes");
     sub.by = m;
@@ -490,8 +489,8 @@ static rill_status made_input(struct pulser *p, const struct node *n, const stru
         return RILL_OK;
     for (int k = 0; k < 2; k++)
         sub.axis[k] = at->axis[k] < 0 ? AXIS_NONE : track_in(p, m, i, at->axis[k]);
-    for (int k = time_axes(p, m->in[i], axes); k > 0; k--)
-        if (place_at(&sub, axes[k - 1]) < 0)
+    for (int a = 0; a < pulser_fact(p, m->in[i])->rank; a++)
+        if (axis_is_time(p, m->in[i], a) && place_at(&sub, a) < 0)
             return places_refuse(p, n, m->in[i], "has time on an axis that nobody looks along");
     return places_emit(p, n, m->in[i], &sub, ret);
 }

@@ -33,14 +33,15 @@ static rill_status natural_claim(struct pulser *p, uint32_t w, const struct dim 
                                  enum dim_claim_kind kind)
 {
     struct dims *ds = p->src->dims;
-    int axes[2];
+    const struct fact *f = pulser_fact(p, w);
     char size[160], text[200];
     if (dim_is_natural(ds, ge0))
         return RILL_OK;
     dim_print(ge0, size, sizeof size);
     snprintf(text, sizeof text, "%s >= 0", size);
-    for (int k = time_axes(p, w, axes); k > 0; k--)
-        ge0 = dim_max(ds, ge0, dim_mul_int(ds, pulser_fact(p, w)->shape[axes[k - 1]], -1));
+    for (int a = 0; a < f->rank; a++)
+        if (axis_is_time(p, w, a))
+            ge0 = dim_max(ds, ge0, dim_mul_int(ds, f->shape[a], -1));
     return dims_claim_add(ds, kind, text, ge0, p->err);
 }
 

@@ -3,11 +3,16 @@
 #include "engine/ops/attrs.h"
 #include "pulse/axes.h"
 
+bool axis_is_time(const struct pulser *p, uint32_t w, int axis)
+{
+    return p->symbol && dim_mentions(pulser_fact(p, w)->shape[axis], p->symbol);
+}
+
 int time_axes(const struct pulser *p, uint32_t w, int ret[2])
 {
     int n = 0;
-    for (int i = 0; w != WIRE_NONE && p->symbol && i < pulser_fact(p, w)->rank; i++)
-        if (dim_mentions(pulser_fact(p, w)->shape[i], p->symbol)) {
+    for (int i = 0; w != WIRE_NONE && i < pulser_fact(p, w)->rank; i++)
+        if (axis_is_time(p, w, i)) {
             if (n < 2)
                 ret[n] = i;
             n++;

@@ -9,7 +9,10 @@
 int track_out(const struct pulser *p, const struct node *n, unsigned input, int axis);
 int track_in(const struct pulser *p, const struct node *n, unsigned input, int axis);
 
-/* The axes that mention the stream's symbol, at most 2 of them; returns how many there are. */
+/* Whether the axis mentions the stream's symbol. */
+bool axis_is_time(const struct pulser *p, uint32_t src_wire, int axis);
+
+/* The first 2 of the axes that do; returns how many there are, which may be more. */
 int time_axes(const struct pulser *p, uint32_t src_wire, int ret[2]);
 
 /* The axes that a Slice takes from their ends on, as bits; all where that is not known. */

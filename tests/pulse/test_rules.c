@@ -167,6 +167,23 @@ static void positions_of_table(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Add", "", x, GB(b, "Gather", "axis=0", gb_weights(b, 2, 20, 3), r)));
 }
 
+/* Rows of a table that grows evenly, by three numbers of frames. */
+static void positions_of_three(struct gb *b, const void *ctx)
+{
+    int64_t rows[200];
+    const uint32_t x = late(b), t = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 2)),
+                   r = GB(b, "Range", "", gb_int(b, 0), t, gb_int(b, 1)),
+                   two = GB(b, "Add", "", GB(b, "Unsqueeze", "", r, gb_ints(b, 1, 2)),
+                            GB(b, "Unsqueeze", "", r, gb_ints(b, 0, 2))),
+                   at = GB(b, "Add", "", two, GB(b, "Unsqueeze", "", r, gb_ints(b, 0, 1)));
+    (void) ctx;
+    for (int i = 0; i < 200; i++)
+        rows[i] = i;
+    const uint32_t y =
+        GB(b, "Cast", "to=1", GB(b, "Gather", "axis=0", gb_ints_of(b, 200, rows), at));
+    gb_output(b, GB(b, "Mul", "", x, GB(b, "ReduceSum", "keepdims=0", y, gb_ints(b, 1, 2))));
+}
+
 /* A cell over the channels of each frame, both ways, from zeros for every frame. */
 static void cell_over_channels(struct gb *b, const void *ctx)
 {
@@ -330,6 +347,8 @@ static const struct oracle_case cases[] = {
       ONE("ReverseSequence", "batch_axis=1 time_axis=0", .perm = "2,0,1", .other = INTS,
           .ints = { 1 }, .n_ints = 1),
       { "(ReverseSequence)", "backward along axis 0 of input 0", "last one", "time" } },
+    { "Gather of a table by three numbers", positions_of_three, NULL,
+      { "(Add)", "two time axes", NULL, NULL } },
     { "Compress of time", ONE("Compress", "axis=2", .other = BOOLS),
       { "(Compress)", "axis 2", "Slice and Gather", NULL } },
     { "Compress of channels", ONE("Compress", "axis=1", .other = BOOLS), STREAMS },
