@@ -23,10 +23,11 @@ static const struct tensor *pads_of(const struct graph *g, const struct node *n,
 {
     const struct tensor *pads = node_value(g, n, 1),
                         *by = node_has_input(n, 2) ? node_value(g, n, 2) : NULL;
-    const double v = by && tensor_count(by) == 1 ? tensor_get_f64(by, by->data, 0) : 0;
+    const bool is = by && by->type != DTYPE_DIM && tensor_count(by) == 1;
+    const double v = is ? tensor_get_f64(by, by->data, 0) : 0;
     *ret_by = v >= -WEIGHT_MAX && v <= WEIGHT_MAX ? (int64_t) v : 0;
     if (pad_attr_of(n)->mode != 0 || !pads || pads->type != DTYPE_I64 || node_has_input(n, 3) ||
-        (node_has_input(n, 2) && (!by || tensor_count(by) != 1)) || v != (double) *ret_by)
+        (node_has_input(n, 2) && !is) || v != (double) *ret_by)
         return NULL;
     return pads;
 }

@@ -390,6 +390,10 @@ rill_status rule_pad(struct pulser *p, const struct node *n)
                        mode_names[mode], t);
     if (node_has_input(n, PAD_VALUE) && pad.mode == PULSE_PAD_CONSTANT) {
         pad.fill = pulser_fact(p, n->in[PAD_VALUE])->value;
+        if (fact_knows_length(pulser_fact(p, n->in[PAD_VALUE])))
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: the value it pads with is computed from the length of "
+                           "the whole sequence, which a stream learns only at its end");
         if (!pad.fill)
             return op_fail(p->err, RILL_UNSUPPORTED, n,
                            "cannot stream: the value it pads with is not a constant");

@@ -184,6 +184,26 @@ static void positions_of_three(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Mul", "", x, GB(b, "ReduceSum", "keepdims=0", y, gb_ints(b, 1, 2))));
 }
 
+/* ctx: pads; by the length of the sequence, along time. */
+static void padded_by_length(struct gb *b, const void *ctx)
+{
+    const int64_t *pads = ctx;
+    const uint32_t x = indices(b, late(b)),
+                   t = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 2));
+    outputs(b, GB(b, "Pad", "", x, gb_ints(b, 0, 0, pads[0], 0, 0, pads[1]), t));
+}
+
+/* The same of frame numbers, whose places are followed. */
+static void numbers_padded_by_length(struct gb *b, const void *ctx)
+{
+    const uint32_t x = late(b), t = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 2)),
+                   r = GB(b, "Range", "", gb_int(b, 0), t, gb_int(b, 1)),
+                   y = GB(b, "Pad", "", r, gb_ints(b, 2, 0), t);
+    (void) ctx;
+    outputs(b, gb_slice(b, y, 0, 0, -2, 1));
+    gb_output(b, x);
+}
+
 /* A cell over the channels of each frame, both ways, from zeros for every frame. */
 static void cell_over_channels(struct gb *b, const void *ctx)
 {
@@ -349,6 +369,12 @@ static const struct oracle_case cases[] = {
       { "(ReverseSequence)", "backward along axis 0 of input 0", "last one", "time" } },
     { "Gather of a table by three numbers", positions_of_three, NULL,
       { "(Add)", "two time axes", NULL, NULL } },
+    { "Pad in front by the length", padded_by_length, (const int64_t[]) { 1, 0 },
+      { "(Pad)", "value it pads with", "length of the whole sequence", NULL } },
+    { "Pad behind by the length", padded_by_length, (const int64_t[]) { 0, 1 },
+      { "(Pad)", "value it pads with", "length of the whole sequence", NULL } },
+    { "Pad of frame numbers by the length", numbers_padded_by_length, NULL,
+      { "(Pad)", "value it pads with", "length of the whole sequence", NULL } },
     { "Compress of time", ONE("Compress", "axis=2", .other = BOOLS),
       { "(Compress)", "axis 2", "Slice and Gather", NULL } },
     { "Compress of channels", ONE("Compress", "axis=1", .other = BOOLS), STREAMS },
