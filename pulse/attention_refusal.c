@@ -127,6 +127,11 @@ rill_status stuck_refuse(const struct pulser *p, const struct node *n)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: its scale is that of all queries and keys of the sequence; "
                        "QuantizeLinear with a constant scale streams");
+    if (n->n_body)
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: its body makes scores of attention over time, of all frames "
+                       "in each iteration; the same nodes outside of a body stream under a mask of "
+                       "positions");
     return op_fail(p->err, RILL_UNSUPPORTED, n,
                    "cannot stream: scores of attention over time go through element-wise ops, a "
                    "softmax over the keys, sums over them and a product with values, nothing "

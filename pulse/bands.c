@@ -625,7 +625,7 @@ static bool seen_find(const struct pulser *p, uint32_t w, enum shows what, int q
     if (known && !is_truth_kind(what) && !node_is(&p->src->nodes[wire->node], OP_WHERE))
         return false;
     const struct look l = { p, &p->src->nodes[wire->node], query, key, ahead };
-    return node_seen(&l, what);
+    return l.n->out[0] == w && node_seen(&l, what);
 }
 
 /* Whether it surely holds of each query and the key so many frames behind that of its own frame. */

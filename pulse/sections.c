@@ -102,7 +102,10 @@ static uint32_t scores_of_node(const struct pulser *p, const struct node *n)
     for (unsigned i = 0; i < n->n_in; i++)
         if (is_scores(p, n->in[i]))
             return n->in[i];
-    return n->n_out > 0 && is_scores(p, n->out[0]) ? n->out[0] : WIRE_NONE;
+    for (unsigned k = 0; k < n->n_out; k++)
+        if (is_scores(p, n->out[k]))
+            return n->out[k];
+    return WIRE_NONE;
 }
 
 static void join_node(const struct pulser *p, struct sections *s, const struct node *n)
@@ -397,6 +400,9 @@ static void sums_find(const struct pulser *p, struct sections *s, const struct n
 {
     int axis;
     enum shows what;
+    for (unsigned k = 0; n->n_out > 1 && k < n->n_out; k++)
+        if (is_scores(p, n->out[k]))
+            stick(s, n->out[k], n);
     for (unsigned i = 0; i < n->n_in; i++) {
         if (!is_scores(p, n->in[i]))
             continue;

@@ -230,6 +230,26 @@ static void along_two(struct gb *b, const void *ctx)
     gb_output(b, n ? n->out[0] : WIRE_NONE);
 }
 
+/* Each frame times all of them, beside a state: scores of attention, a row in each iteration. */
+static void scores(struct gb *b, const void *ctx)
+{
+    struct gb body;
+    const uint32_t x = gb_transpose(b, gb_input(b, "x", 3, 1, 3, GB_TIME), "2,0,1"),
+                   y = GB(b, "Squeeze", "", x, gb_ints(b, 1));
+    (void) ctx;
+    gb_body(&body, b, "frames");
+    const uint32_t sum = gb_body_input(&body, "sum"), f = gb_body_input(&body, "f"),
+                   all = gb_body_input(&body, "all"),
+                   column = GB(&body, "Unsqueeze", "", f, gb_ints(&body, 1));
+    gb_output(&body, GB(&body, "Add", "", sum, f));
+    gb_output(&body,
+              GB(&body, "Squeeze", "", GB(&body, "MatMul", "", all, column), gb_ints(&body, 1)));
+    const struct gb_scan at = SCAN_OF(1, 1, 1, .in_axes = I64S(0));
+    struct node *n = gb_scan(b, &body, &at, (uint32_t[]) { gb_full(b, 0, 1, 3), y, y }, 3);
+    if (n)
+        gb_output(b, GB(b, "ReduceMax", "keepdims=1", n->out[1], gb_ints(b, 1)));
+}
+
 /* ---- other bodies ---- */
 
 static void branches(struct gb *b, const void *ctx)
@@ -323,6 +343,7 @@ static const struct oracle_case cases[] = {
       along_two,
       "captured",
       { "(Scan)", "input 1", "sees whole", "time" } },
+    { "scores, beside a state", scores, NULL, { "(Scan)", "its body makes scores", "mask", NULL } },
     { "branches", branches, NULL, STREAMS },
     { "rounds", rounds, NULL, { "(Loop)", "time axis", "one by one, it streams", NULL } },
 };
