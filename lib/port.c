@@ -263,7 +263,8 @@ static bool gives_nothing(const rill_plan *p, int64_t length)
 }
 
 /* What does not hold of a length that is refused, and why it has to; NULL: it is taken. A sequence
- * too short for a window, of which nothing would come, is one like any other that ends early. */
+ * too short for a window, of which nothing would come, is one like any other that ends early: where
+ * a whole run gives something all the same, as pools do, that is a claim of another kind. */
 static const char *length_broken(const rill_plan *p, int64_t length, const char **ret_why)
 {
     static const char *const why[] = { [DIM_CLAIM_ASSERTED] = "asserted",

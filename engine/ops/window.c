@@ -2,6 +2,8 @@
 #include "engine/ops/window.h"
 #include "engine/base/dim_claims.h"
 
+#include <stdio.h>
+
 const char *const auto_pad_names[] = { "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER", NULL };
 
 #define SIZE_LIMIT ((int64_t) 1 << 24)
@@ -103,6 +105,27 @@ rill_status window_bias_check(struct infer *c, const struct dim *cout)
     return RILL_OK;
 }
 
+/* Of less than a window a pool of a stride takes one window of what is there, since ONNX Runtime
+ * divides towards zero, which no stream does: such lengths are needed otherwise. So are those of
+ * which it gives nothing, and floor(span / stride) says less than that. What it refuses may stay.
+ */
+static rill_status pool_claim(struct infer *c, const struct dim *n, const struct dim *span,
+                              int64_t stride, int64_t least)
+{
+    struct dims *ds = c->dims;
+    char size[160], text[200];
+    if (stride == 1 || dim_is_natural(ds, span))
+        return RILL_OK;
+    const struct dim *whole = dim_mul_int(ds, dim_div_int(ds, span, stride), stride),
+                     *refused = dim_max(ds, dim_mul_int(ds, n, -1),
+                                        dim_add_int(ds, dim_mul_int(ds, span, -1), -2 * stride));
+    dim_print(n, size, sizeof size);
+    snprintf(text, sizeof text, "%s >= %lld", size, (long long) least);
+    return dims_claim_add(ds, DIM_CLAIM_NEEDED, text,
+                          dim_max(ds, span, dim_max(ds, dim_sub(ds, whole, span), refused)),
+                          c->err);
+}
+
 rill_status window_size(struct infer *c, const struct window_attr *a, bool pool, struct window *w,
                         int i, const struct dim *n, const struct dim **ret)
 {
@@ -120,6 +143,8 @@ rill_status window_size(struct infer *c, const struct window_attr *a, bool pool,
     if (dim_is_const(span) && dim_value(span) < -short_by)
         return infer_fail(c, "the kernel reaches over %lld, the padded input has %lld on axis %d",
                           (long long) reach(w, i), (long long) (dim_value(span) + reach(w, i)), i);
+    if (!dim_is_const(span) && !a->may_lack && pool)
+        TRY(pool_claim(c, n, span, w->stride[i], reach(w, i) - w->before[i] - w->after[i]));
     if (!dim_is_const(span) && !a->may_lack)
         TRY(dims_need_window(ds, dim_add_int(ds, span, short_by), c->err));
     *ret = dim_add_int(ds,

@@ -79,7 +79,7 @@ rill_status conv_shape_infer(struct infer *c, enum dtype type);
 rill_status window_bias_check(struct infer *c, const struct dim *cout);
 
 /* Output size on spatial axis i of an input of n. A pool of stride 1 gives nothing of one frame
- * less than its windows have. */
+ * less than its windows have, one of another stride something of what is there. */
 rill_status window_size(struct infer *c, const struct window_attr *a, bool pool, struct window *w,
                         int i, const struct dim *n, const struct dim **ret);
 

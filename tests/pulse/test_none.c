@@ -286,8 +286,54 @@ static void lacking_test(const struct lacking *t)
     oracle_close(&o);
 }
 
+/* ---- what pools further apart make of less than a window ---- */
+
+struct cut_short {
+    const char *op, *attrs;
+    int times;
+    unsigned refused; /* bits of the lengths, of which a whole run has a frame of what is there */
+};
+
+static void cut_short_recipe(struct gb *b, const void *ctx)
+{
+    const struct cut_short *t = ctx;
+    uint32_t x = gb_transpose(b, gb_input(b, "x", 3, 1, GB_TIME, WIDTH), "0,2,1");
+    for (int i = 0; i < t->times; i++)
+        x = GB(b, t->op, t->attrs, x);
+    gb_output(b, x);
+}
+
+static void cut_short_test(const struct cut_short *t)
+{
+    struct oracle o = { .seed = 1 };
+    const bool streams = oracle_open(&o, cut_short_recipe, t, NULL) == LAW_HOLDS &&
+        oracle_pulse(&o, 12) == LAW_HOLDS;
+    oracle_check(streams, "%s %s: %s", t->op, t->attrs, o.err.text);
+    for (int64_t n = 0; streams && n < 12; n++) {
+        const bool refused = t->refused >> n & 1;
+        const rill_status s = rill_plan_check_length(o.plan, 0, (uint64_t) n, &o.err);
+        oracle_check(s == (refused ? RILL_INVALID : RILL_OK) &&
+                         (!refused || strstr(o.err.text, "is needed")),
+                     "%s %s, length %d: %s", t->op, t->attrs, (int) n, s ? o.err.text : "taken");
+        if (s == RILL_OK)
+            oracle_check(oracle_law(&o, n, 1) != LAW_BROKEN, "%s %s, length %d: %s", t->op,
+                         t->attrs, (int) n, o.err.text);
+    }
+    oracle_close(&o);
+}
+
 int main(void)
 {
+    static const struct cut_short cut_short[] = {
+        { "MaxPool", "kernel_shape=2 strides=2", 1, 1 << 1 },
+        { "AveragePool", "kernel_shape=3 strides=2", 1, 1 << 2 },
+        { "LpPool", "kernel_shape=3 strides=3", 1, 1 << 1 | 1 << 2 },
+        { "MaxPool", "kernel_shape=5 strides=2", 1, 1 << 2 | 1 << 4 },
+        { "MaxPool", "kernel_shape=4 strides=2 pads=1,0", 1, 1 << 2 },
+        { "MaxPool", "kernel_shape=2 strides=2", 2, 1 << 1 | 1 << 2 | 1 << 3 },
+        { "MaxPool", "kernel_shape=3", 1, 0 },
+    };
+
     for (int h = 0; h < N_HEADS; h++)
         for (int a = 0; a < N_AROUND; a++)
             for (int r = 0; r < N_READERS; r++)
@@ -298,5 +344,7 @@ int main(void)
     for (int w = 0; w < N_WINDOWS; w++)
         for (int k = 0; k < N_BEHIND; k++)
             lacking_test(&(struct lacking) { (enum window) w, (enum behind) k });
+    for (size_t i = 0; i < sizeof cut_short / sizeof *cut_short; i++)
+        cut_short_test(&cut_short[i]);
     return oracle_end();
 }
