@@ -70,6 +70,20 @@ static const struct attr_spec axis_attrs[] = {
     { 0 },
 };
 
+/* Sizes that are the same at most lengths alone; parts without frames, whose sizes nobody looks at,
+ * would leave a whole run with those of the others. */
+static rill_status concat_needs(struct infer *c, const struct dim *a, const struct dim *b)
+{
+    const struct dim *more = dim_sub(c->dims, a, b);
+    char size[160], text[200];
+    if (dim_is(more, 0) || dim_is_const(a) || dim_is_const(b))
+        return RILL_OK;
+    dim_print(more, size, sizeof size);
+    snprintf(text, sizeof text, "%s == 0", size);
+    return dims_claim_add(c->dims, DIM_CLAIM_NEEDED, text,
+                          dim_min(c->dims, more, dim_mul_int(c->dims, more, -1)), c->err);
+}
+
 static rill_status concat_infer(struct infer *c)
 {
     const struct fact *x = c->in[0];
@@ -85,12 +99,15 @@ static rill_status concat_infer(struct infer *c)
         const struct fact *f = c->in[i];
         if (!f || f->rank != x->rank || fact_number(f) != fact_number(x))
             return infer_fail(c, "input %u is not of the type and rank of input 0", i);
-        for (int k = 0; k < x->rank; k++)
-            if (k != axis && f->shape[k] != x->shape[k] && dim_is_const(f->shape[k]) &&
-                dim_is_const(x->shape[k]))
+        for (int k = 0; k < x->rank; k++) {
+            if (k == axis || f->shape[k] == x->shape[k])
+                continue;
+            if (dim_is_const(f->shape[k]) && dim_is_const(x->shape[k]))
                 return infer_fail(c, "axis %d is %lld in input 0 and %lld in input %u", k,
                                   (long long) dim_value(x->shape[k]),
                                   (long long) dim_value(f->shape[k]), i);
+            TRY(concat_needs(c, x->shape[k], f->shape[k]));
+        }
         c->out[0].shape[axis] = dim_add(c->dims, c->out[0].shape[axis], f->shape[axis]);
     }
     c->out[0].type = symbolic ? DTYPE_DIM : x->type;

@@ -322,6 +322,31 @@ static void cut_short_test(const struct cut_short *t)
     oracle_close(&o);
 }
 
+/* ---- parts that are joined along another axis ---- */
+
+static void beside_recipe(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    const uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH),
+                   next = gb_pad(b, gb_slice(b, x, 1, 1, INT64_MAX, 1), 3, 1, "constant", 0, 1);
+    gb_output(b, GB(b, "Concat", "axis=2", x, next));
+}
+
+/* At length 0 one of them has a frame. */
+static void beside_test(void)
+{
+    static const int64_t pulses[] = { 1, 3, -1 }, lengths[] = { 1, 2, 3, 8, -1 };
+    struct oracle o = { .seed = 1 };
+    oracle_check(oracle_open(&o, beside_recipe, NULL, NULL) == LAW_HOLDS &&
+                     oracle_pulse(&o, 1) == LAW_HOLDS,
+                 "%s", o.err.text);
+    const rill_status s = rill_plan_check_length(o.plan, 0, 0, &o.err);
+    oracle_check(s == RILL_INVALID && strstr(o.err.text, "is needed"), "no frames beside one: %s",
+                 s ? o.err.text : "taken");
+    oracle_laws(&o, "joined along another axis", pulses, lengths);
+    oracle_close(&o);
+}
+
 int main(void)
 {
     static const struct cut_short cut_short[] = {
@@ -346,5 +371,6 @@ int main(void)
             lacking_test(&(struct lacking) { (enum window) w, (enum behind) k });
     for (size_t i = 0; i < sizeof cut_short / sizeof *cut_short; i++)
         cut_short_test(&cut_short[i]);
+    beside_test();
     return oracle_end();
 }
