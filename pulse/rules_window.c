@@ -501,13 +501,28 @@ static bool slice_is_head(const struct pulser *p, const struct flow *f, const st
     return seen > 0;
 }
 
+/* The first frame that is taken, as a number where it is one at every length. A start below 0
+ * counts from the end (claimed by the op where it may be 0), and is the first frame where it counts
+ * at least as many as there are. */
+static const struct dim *start_of(struct pulser *p, const struct node *n, int64_t at, int axis)
+{
+    struct dims *ds = p->dst->dims;
+    const struct dim *start = dim_at(p, node_value(p->src, n, 1), at), *zero = dim_int(ds, 0),
+                     *place = dim_add(ds, pulser_fact(p, n->in[0])->shape[axis], start);
+    if (dim_is_const(start) || !dim_is(dim_ge(ds, zero, start), 1))
+        return start;
+    if (dim_is(dim_ge(ds, zero, place), 1))
+        return zero;
+    return dim_is_const(place) ? place : start;
+}
+
 /* Frames start..start + *ret_frames of the sequence, or those of them that it has. */
 static bool slice_keeps(const struct pulser *p, const struct node *n, int64_t at,
                         const struct flow *f, int64_t *ret_first, int64_t *ret_frames)
 {
     struct pulser *q = (struct pulser *) p;
     const struct tensor *steps = node_value(p->src, n, 4);
-    const struct dim *start = dim_at(q, node_value(p->src, n, 1), at),
+    const struct dim *start = start_of(q, n, at, f->sf.axis),
                      *out = pulser_fact(p, n->out[0])->shape[f->sf.axis];
     int64_t least, k, first;
     if ((steps && !dim_is(dim_at(q, steps, at), 1)) || !dim_is_const(start) ||
@@ -553,16 +568,28 @@ static rill_status slice_short(const struct pulser *p, const struct node *n, con
                    text, f->sf.axis, hint);
 }
 
-/* A start that counts from the end at least as many frames as there are, at every length, is the
- * first frame. */
-static const struct dim *start_of(struct pulser *p, const struct node *n, int64_t at, int axis)
+/* Frames from a place that is no number, or that counts from the end. */
+static rill_status slice_from_end(struct pulser *p, const struct node *n, const struct flow *f,
+                                  const struct dim *start)
 {
-    struct dims *ds = p->dst->dims;
-    const struct dim *start = dim_at(p, node_value(p->src, n, 1), at), *zero = dim_int(ds, 0),
-                     *size = pulser_fact(p, n->in[0])->shape[axis];
-    const bool all = !dim_is_const(start) && dim_is(dim_ge(ds, zero, start), 1) &&
-        dim_is(dim_ge(ds, zero, dim_add(ds, size, start)), 1);
-    return all ? zero : start;
+    int64_t least, most;
+    char text[128], symbol[64], hint[160] = "a start counted from its beginning streams";
+    const struct dim *size = pulser_fact(p, n->in[0])->shape[f->sf.axis],
+                     *place = dim_add(p->dst->dims, size, start);
+    const bool ranges = !dim_is_const(start) && lengths_range(p, start, &least, &most);
+    dim_print(start, text, sizeof text);
+    dim_print(p->symbol, symbol, sizeof symbol);
+    if (!dim_is_const(start) && dim_is_const(place) && dim_value(place) >= 0)
+        snprintf(hint, sizeof hint, "with --assert \"%.60s >= %lld\" it is frame %lld", symbol,
+                 (long long) length_of(p, size, dim_value(place) + 1),
+                 (long long) dim_value(place));
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: on axis %d, the time axis, it starts at %s, which %s%s",
+                   f->sf.axis, text,
+                   ranges ? "depends on the length of the sequence; assert lengths for which it is "
+                            "one number"
+                          : "counts from the end of the sequence; ",
+                   ranges ? "" : hint);
 }
 
 static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at, struct flow *f)
@@ -570,35 +597,24 @@ static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at
     const struct tensor *steps = node_value(p->src, n, 4);
     const struct dim *start = start_of(p, n, at, f->sf.axis),
                      *out = pulser_fact(p, n->out[0])->shape[f->sf.axis];
-    int64_t step = steps ? dim_value(dim_at(p, steps, at)) : 1;
+    int64_t num, den, step = steps ? dim_value(dim_at(p, steps, at)) : 1;
     if (step < 0)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: it runs backwards along axis %d, the time axis: the first "
                        "frame that it gives is the last of the sequence",
                        f->sf.axis);
-    if (!dim_is_const(start) || dim_value(start) < 0) {
-        int64_t least, most;
-        char text[128];
-        dim_print(start, text, sizeof text);
-        return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: on axis %d, the time axis, it starts at %s, which %s",
-                       f->sf.axis, text,
-                       !dim_is_const(start) && lengths_range(p, start, &least, &most)
-                           ? "depends on the length of the sequence; assert lengths for which it "
-                             "is one number"
-                           : "counts from the end of the sequence; a start counted from its "
-                             "beginning streams");
-    }
-    int64_t num, den;
+    if (!dim_is_const(start) || dim_value(start) < 0)
+        return slice_from_end(p, n, f, start);
     if (!pulser_growth(p, out, &num, &den))
         return slice_short(p, n, f, out, dim_value(start));
     return flow_picked(p, n, 0, f, dim_value(start), step);
 }
 
 /* Whether frames are cut off a padded sequence at its ends alone, `first` of them in front. */
-static bool slice_cuts(struct pulser *p, const struct node *n, int64_t at, int64_t *ret_first)
+static bool slice_cuts(struct pulser *p, const struct node *n, int64_t at, int axis,
+                       int64_t *ret_first)
 {
-    const struct dim *start = dim_at(p, node_value(p->src, n, 1), at);
+    const struct dim *start = start_of(p, n, at, axis);
     const struct tensor *steps = node_value(p->src, n, 4);
     *ret_first = dim_value(start);
     return dim_is_const(start) && (!steps || dim_is(dim_at(p, steps, at), 1));
@@ -635,7 +651,7 @@ rill_status rule_slice(struct pulser *p, const struct node *n)
     }
     if (at >= 0)
         TRY(slice_time(p, n, at, &f));
-    if (at >= 0 && q.is && (q.is = slice_cuts(p, n, at, &first)))
+    if (at >= 0 && q.is && (q.is = slice_cuts(p, n, at, f.sf.axis, &first)))
         TRY(padded_cut(p, n, first, &q));
     if (q.is)
         TRY(padded_others(p, n, at, &q));

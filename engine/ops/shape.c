@@ -449,6 +449,19 @@ static rill_status axes_mark(struct infer *c, unsigned input, int rank, bool mar
     return RILL_OK;
 }
 
+/* Of no axes that are named those of size 1 go: one whose size is a length stays, so that in a
+ * sequence of that length, which the whole run gives one axis less, a stream has none. */
+static rill_status squeeze_needs(struct infer *c, const struct dim *size)
+{
+    const struct dim *more = dim_add_int(c->dims, size, -2);
+    char name[160], text[200];
+    if (dim_is_const(size) || dim_is_natural(c->dims, more))
+        return RILL_OK;
+    dim_print(size, name, sizeof name);
+    snprintf(text, sizeof text, "%s >= 2", name);
+    return dims_claim_add(c->dims, DIM_CLAIM_STREAMS, text, more, c->err);
+}
+
 static rill_status squeeze_infer(struct infer *c)
 {
     const struct fact *x = c->in[0];
@@ -460,6 +473,8 @@ static rill_status squeeze_infer(struct infer *c)
     for (int i = 0; i < x->rank; i++) {
         if (!infer_has(c, 1))
             gone[i] = dim_is(x->shape[i], 1);
+        if (!infer_has(c, 1))
+            TRY(squeeze_needs(c, x->shape[i]));
         if (gone[i] && dim_is_const(x->shape[i]) && !dim_is(x->shape[i], 1))
             return infer_fail(c, "axis %d has size %lld, only 1 can be squeezed", i,
                               (long long) dim_value(x->shape[i]));

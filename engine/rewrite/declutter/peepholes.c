@@ -214,6 +214,28 @@ static bool fronts_go(struct graph *g, uint32_t i)
     return x != WIRE_NONE && gather_put(&g->nodes[i], x, places);
 }
 
+/* Of a Squeeze that names no axes, those that go are named where others are open: what is of one
+ * frame in a pulse stays. */
+static bool ones_are_named(struct graph *g, struct node *n)
+{
+    if (!node_is(n, OP_SQUEEZE) || node_has_input(n, 1))
+        return false;
+    const struct fact *x = &g->wires[n->in[0]].fact;
+    int64_t axes[RANK_MAX];
+    struct attr_ints list = { .v = axes };
+    rill_error ignored;
+    uint32_t *in = arena_array(g->arena, uint32_t, 2);
+    for (int a = 0; a < x->rank; a++)
+        if (dim_is(x->shape[a], 1))
+            axes[list.n++] = a;
+    if (!in || !list.n || fact_is_static(x) || put_ints(g, list, &in[1], &ignored) != RILL_OK)
+        return false;
+    in[0] = n->in[0];
+    n->in = in;
+    n->n_in = 2;
+    return true;
+}
+
 #define STEPS_MAX 8
 #define EXACT 0x1p53 /* below which a double has every whole number */
 
@@ -384,7 +406,7 @@ static uint32_t any_peephole(struct graph *g, uint32_t i)
     struct node *n = &g->nodes[i];
     if (!rows_merge(g, n) && !places_merge(g, n) && !coordinate_goes(g, n) &&
         !elements_are_rows(g, n) && !chosen_expands(g, n) && !fronts_go(g, i) &&
-        !type_named(g, n) && changes_nothing(g, n))
+        !type_named(g, n) && !ones_are_named(g, n) && changes_nothing(g, n))
         return n->in[0];
     return chosen_whole(g, &g->nodes[i]);
 }
