@@ -213,6 +213,45 @@ static bool decay_take(struct looked *l, struct sum *s, uint32_t w)
     return decay != NULL;
 }
 
+/* The side of a triangle that n keeps: keys that are not behind their query, or only those before
+ * it; what is cut off is 0. */
+static bool triangle_take(const struct looked *l, struct sum *s, const struct node *n)
+{
+    const int last = fact_at(l, n->in[0])->rank - 1;
+    const int query = axis_within(l, s, n->in[0], s->query),
+              key = axis_within(l, s, n->in[0], s->key);
+    const struct tensor *v = node_has_input(n, 1) ? fact_at(l, n->in[1])->value : NULL;
+    if (query < 0 || key < 0 || query + key != 2 * last - 1 ||
+        (node_has_input(n, 1) && !v))
+        return false;
+    const bool upper = trilu_attr_of(n)->upper != 0;
+    const int64_t k = v ? tensor_get_i64(v, v->data, 0) : 0, ahead = upper ? k : -k;
+    if (upper != (query == last) || ahead < 0 || ahead > 1)
+        return false;
+    s->strict |= ahead == 1;
+    return s->causal = true;
+}
+
+static bool factor_take(struct looked *l, struct sum *s, uint32_t w, int depth);
+
+/* A factor that is 0 at the keys which a mask, or a triangle, hides; what it is made of beside
+ * positions is numbers, which 0 instead of them is, too. */
+static bool hidden_take(struct looked *l, struct sum *s, const struct node *n, int depth)
+{
+    const unsigned times = s->n_times, over = s->n_over,
+                   zero = node_is(n, OP_WHERE) && is_zero(l, n->in[1]) ? 1 : 2;
+    if (node_is(n, OP_WHERE)
+            ? !is_zero(l, n->in[zero]) || !mask_take(l, s, n->in[0], zero == 1)
+            : !triangle_take(l, s, n))
+        return false;
+    if (!factor_take(l, s, n->in[node_is(n, OP_WHERE) ? 3 - zero : 0], depth + 1))
+        return false;
+    bool numbers = s->n_over == over;
+    for (unsigned i = times; i < s->n_times; i++)
+        numbers &= is_number(l, s->times[i]);
+    return numbers;
+}
+
 /* Whether w is made of masks, of what is alike for all keys and of decays; those go into s. */
 static bool factor_take(struct looked *l, struct sum *s, uint32_t w, int depth)
 {
@@ -236,6 +275,9 @@ static bool factor_take(struct looked *l, struct sum *s, uint32_t w, int depth)
         const unsigned of_queries = s->n_times + s->n_over;
         return factor_take(l, s, n->in[2], depth + 1) && s->n_times + s->n_over == of_queries;
     }
+    if (node_is(n, OP_TRILU) ||
+        (node_is(n, OP_WHERE) && (is_zero(l, n->in[1]) || is_zero(l, n->in[2]))))
+        return hidden_take(l, s, n, depth);
     return decay_take(l, s, w);
 }
 
