@@ -379,6 +379,55 @@ static struct band (*const bands[OP_COUNT])(const struct look *l, enum shows wha
 };
 /* clang-format on */
 
+#define HEADS_MAX 64 /* masks along another axis */
+
+/* An axis beside both of few elements, along which masks differ; -1: there is none. */
+static int axis_of_heads(const struct pulser *p, uint32_t w, const struct position *at, int query,
+                         int key)
+{
+    const struct fact *f = pulser_fact(p, w);
+    for (int a = 0; a < f->rank; a++)
+        if (a != query && a != key && dim_is_const(f->shape[a]) && dim_value(f->shape[a]) >= 1 &&
+            dim_value(f->shape[a]) <= HEADS_MAX && dim_mentions(at->e, p->positions->axis[a]))
+            return a;
+    return -1;
+}
+
+/* What any of the heads shows. */
+static struct band positions_band(const struct pulser *p, uint32_t w, const struct position *at,
+                                  enum shows what, int query, int key)
+{
+    const struct measure of = { at, what, query, key, rates_of(p, w, query, key) };
+    const int axis = axis_of_heads(p, w, at, query, key);
+    if (axis < 0)
+        return measured_band(p->bands->measures, &of, p->positions);
+    struct band y = none;
+    for (int64_t i = 0; i < dim_value(pulser_fact(p, w)->shape[axis]); i++) {
+        const struct position row = position_row(p->positions, at, axis, i);
+        const struct band b = positions_band(p, w, &row, what, query, key);
+        if (b.ragged || b.costly)
+            return b;
+        y = i ? band_union(p, &y, &b) : b;
+    }
+    return y;
+}
+
+/* Whether each of the heads shows it. */
+static bool positions_seen(const struct pulser *p, uint32_t w, const struct position *at,
+                           enum shows what, int query, int key, int64_t ahead)
+{
+    const struct measure of = { at, what, query, key, rates_of(p, w, query, key) };
+    const int axis = axis_of_heads(p, w, at, query, key);
+    if (axis < 0)
+        return measured_seen(p->bands->measures, &of, p->positions, ahead);
+    for (int64_t i = 0; i < dim_value(pulser_fact(p, w)->shape[axis]); i++) {
+        const struct position row = position_row(p->positions, at, axis, i);
+        if (!positions_seen(p, w, &row, what, query, key, ahead))
+            return false;
+    }
+    return true;
+}
+
 /* By its inputs, where a mask as a whole repeats nowhere: one with first keys that a window hides
  * later, say. */
 static struct band band_find(const struct pulser *p, uint32_t w, enum shows what, int query,
@@ -391,10 +440,7 @@ static struct band band_find(const struct pulser *p, uint32_t w, enum shows what
     if (wire->fact.value)
         return of_constant(wire->fact.value, what);
     if (at && at->e && query >= 0 && key >= 0)
-        whole =
-            measured_band(p->bands->measures,
-                          &(struct measure) { at, what, query, key, rates_of(p, w, query, key) },
-                          p->positions);
+        whole = positions_band(p, w, at, what, query, key);
     const struct look l = { p, n, query, key, 0 };
     if ((at && at->e && query >= 0 && key >= 0 && !whole.ragged) || !n || !bands[n->op->id])
         return whole;
@@ -615,10 +661,7 @@ static bool seen_find(const struct pulser *p, uint32_t w, enum shows what, int q
     if (wire->fact.value)
         return constant_seen(wire->fact.value, what);
     const bool known = at && at->e && query >= 0 && key >= 0;
-    if (known &&
-        measured_seen(p->bands->measures,
-                      &(struct measure) { at, what, query, key, rates_of(p, w, query, key) },
-                      p->positions, ahead))
+    if (known && positions_seen(p, w, at, what, query, key, ahead))
         return true;
     if (wire->node == WIRE_NONE)
         return !known && !is_truth_kind(what);

@@ -68,6 +68,31 @@ static const struct dim *chunk_table(const struct positions *ps, const struct te
                        first);
 }
 
+#define STEPS_MAX 16
+
+/* Few whole numbers along one axis, as windows of heads are: the first and what each adds to the
+ * one before; NULL: something else. */
+static const struct dim *steps_table(const struct positions *ps, const struct tensor *v)
+{
+    struct dims *ds = ps->dims;
+    int axis = -1;
+    double now, last = 0;
+    for (int k = 0; k < v->rank; k++)
+        axis = v->dim[k] == tensor_count(v) ? k : axis;
+    if (axis < 0 || tensor_count(v) < 2 || tensor_count(v) > STEPS_MAX || v->type == DTYPE_DIM ||
+        !(dtype_is_float(v->type) || dtype_is_int(v->type)))
+        return NULL;
+    const struct dim *e = dim_int(ds, 0);
+    for (int64_t i = 0; i < tensor_count(v); i++, last = now) {
+        now = tensor_get_f64(v, v->data, i);
+        if (now != floor(now) || fabs(now) > 1 << 24)
+            return NULL;
+        const struct dim *behind = dim_ge(ds, ps->axis[axis], dim_int(ds, i));
+        e = dim_add(ds, e, i ? dim_mul_int(ds, behind, (int64_t) (now - last)) : dim_int(ds, (int64_t) now));
+    }
+    return e;
+}
+
 /* ---- lists of two numbers ---- */
 
 #define LIST_MAX 4096
@@ -216,6 +241,8 @@ struct position table_position(const struct positions *ps, const struct tensor *
     const struct dim *e = even_table(ps, v);
     if (!e)
         e = tensor_count(v) ? chunk_table(ps, v) : NULL;
+    if (!e)
+        e = steps_table(ps, v);
     const bool numbers = dtype_is_float(v->type) || dtype_is_int(v->type) || v->type == DTYPE_BOOL;
     if (e || !numbers || !square_find(v, &q))
         return (struct position) { .e = e };
