@@ -18,9 +18,11 @@
 
 /* ---- Gather ---- */
 
-/* Indices that grow evenly along each of their axes. */
+/* Indices that grow evenly along each of their axes, or along one of them by a list. */
 struct even {
     int64_t start, step[RANK_MAX], size[RANK_MAX]; /* size: 0 of time */
+    const int64_t *list; /* what is added along axis `listed` instead; NULL: nothing */
+    int listed;
 };
 
 static const struct dim *place(const struct positions *ps, const struct dim *e, int rank, int one)
@@ -37,6 +39,7 @@ static bool indices_even(const struct pulser *p, uint32_t w, struct even *ret)
     int rank = pulser_fact(p, w)->rank;
     if (!at || !at->e || at->pair || !pulser_stream(p, w))
         return false;
+    ret->list = NULL;
     const struct dim *zero = place(ps, at->e, rank, -1), *e = zero;
     for (int k = 0; k < rank; k++) {
         const struct dim *one = place(ps, at->e, rank, k);
@@ -49,6 +52,64 @@ static bool indices_even(const struct pulser *p, uint32_t w, struct even *ret)
     }
     ret->start = dim_is_const(zero) ? dim_value(zero) : 0;
     return at->e == e;
+}
+
+/* What is added to `rest` along an axis, all of it; NULL: other axes have a part in it. */
+static const int64_t *list_along(const struct pulser *p, const struct dim *rest, int rank, int axis,
+                                 int64_t n)
+{
+    const struct positions *ps = p->positions;
+    int64_t *list = n > 0 && n <= TABLE_MAX ? arena_array(p->arena, int64_t, n) : NULL;
+    for (int k = 0; list && k < rank; k++)
+        if (k != axis && dim_mentions(rest, ps->axis[k]))
+            return NULL;
+    for (int64_t i = 0; list && i < n; i++)
+        if (!dim_eval(rest, ps->axis[axis], i, &list[i]) || list[i] > INT32_MAX ||
+            list[i] < -INT32_MAX)
+            return NULL;
+    return list;
+}
+
+/* The same where they grow by a list along one axis beside time, as frames that are spliced do. */
+static bool indices_listed(const struct pulser *p, uint32_t w, struct even *ret)
+{
+    const struct positions *ps = p->positions;
+    const struct position *at = ps ? &ps->of[w] : NULL;
+    const struct stream_fact *s = pulser_stream(p, w);
+    const int rank = pulser_fact(p, w)->rank;
+    if (indices_even(p, w, ret))
+        return true;
+    if (!at || !at->e || at->pair || at->parts > 1 || !s || rank < 2)
+        return false;
+    const struct dim *zero = place(ps, at->e, rank, -1);
+    for (int axis = 0; axis < rank && dim_is_const(zero); axis++) {
+        const struct dim *rest = dim_sub(ps->dims, at->e, zero);
+        for (int k = 0; k < rank; k++) {
+            const struct dim *one = place(ps, at->e, rank, k), *size = pulser_fact(p, w)->shape[k];
+            ret->step[k] = dim_is_const(one) && k != axis ? dim_value(one) - dim_value(zero) : 0;
+            ret->size[k] = dim_is_const(size) ? dim_value(size) : 0;
+            rest = dim_sub(ps->dims, rest, dim_mul_int(ps->dims, ps->axis[k], ret->step[k]));
+        }
+        ret->start = dim_value(zero);
+        ret->listed = axis;
+        ret->list =
+            axis == s->axis ? NULL : list_along(p, rest, rank, axis, ret->size[axis]);
+        if (ret->list)
+            return true;
+    }
+    return false;
+}
+
+/* How far below and above the first the others are along axis k. */
+static void reach_along(const struct even *e, int k, int64_t *ret_low, int64_t *ret_high)
+{
+    const int64_t last = e->list && k == e->listed ? 0 : e->step[k] * (e->size[k] - 1);
+    *ret_low = smaller(last, 0);
+    *ret_high = larger(last, 0);
+    for (int64_t i = 0; e->list && k == e->listed && i < e->size[k]; i++) {
+        *ret_low = smaller(*ret_low, e->list[i]);
+        *ret_high = larger(*ret_high, e->list[i]);
+    }
 }
 
 #define LENGTHS_TRIED 4096
@@ -147,8 +208,10 @@ static rill_status window_indices(struct pulser *p, const struct node *n, const 
     tensor_strides(t, stride);
     for (int64_t i = 0; i < tensor_count(t); i++) {
         int64_t at = e->start - low;
-        for (int k = 0; k < rank; k++)
-            at += e->step[k] * (i / stride[k] % dim[k]);
+        for (int k = 0; k < rank; k++) {
+            const int64_t place = i / stride[k] % dim[k];
+            at += e->list && k == e->listed ? e->list[place] : e->step[k] * place;
+        }
         ((int64_t *) t->data)[i] = at;
     }
     *ret = graph_add_const(p->dst, n->name, t);
@@ -166,13 +229,15 @@ static rill_status windows_gather(struct pulser *p, const struct node *n, struct
     for (int k = 0; k < rank; k++) {
         if (k == time)
             continue;
-        int64_t size = e->size[k], reach;
+        int64_t size = e->size[k], reach, below, above;
         if (size < 1 || __builtin_mul_overflow(count, size, &count) || count > 1 << 24 ||
-            __builtin_mul_overflow(e->step[k], size - 1, &reach) || reach > 1 << 24 ||
-            reach < -(1 << 24))
+            __builtin_mul_overflow(e->step[k], size - 1, &reach))
             return op_fail(p->err, RILL_LIMIT, n, "windows of more than 2^24 frames do not stream");
-        low += reach < 0 ? reach : 0;
-        span += reach < 0 ? -reach : reach;
+        reach_along(e, k, &below, &above);
+        if (below < -(1 << 24) || above > 1 << 24)
+            return op_fail(p->err, RILL_LIMIT, n, "windows of more than 2^24 frames do not stream");
+        low += below;
+        span += above - below;
     }
     if (low < 0)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
@@ -407,9 +472,9 @@ static rill_status gather_frames(struct pulser *p, const struct node *n, struct 
     struct even e;
     int64_t least, most;
     struct table t;
-    if (!indices_even(p, n->in[1], &e) && table_of(p, n, f, &t))
+    if (!indices_listed(p, n->in[1], &e) && table_of(p, n, f, &t))
         return gather_table(p, n, f, &t);
-    if (!indices_even(p, n->in[1], &e))
+    if (!indices_listed(p, n->in[1], &e))
         return picks_kept(p, n, &least, &most) ? gather_kept(p, n, f, least, most)
                                                : picks_refuse(p, n, f->sf.axis);
     int time = pulser_stream(p, n->in[1])->axis;

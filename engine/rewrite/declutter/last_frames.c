@@ -429,6 +429,7 @@ struct edges {
     int along;
     int64_t before, behind;
     struct places at;
+    bool flat; /* windows one behind the other */
 };
 
 static bool picks_edges(const struct graph *g, const struct node *n, struct edges *ret)
@@ -436,10 +437,14 @@ static bool picks_edges(const struct graph *g, const struct node *n, struct edge
     const int rank = node_is(n, OP_GATHER) ? g->wires[n->in[1]].fact.rank : 0;
     if (rank != 1 && rank != 2)
         return false;
+    const struct node *flat = rank == 1 ? match_op(g, n->in[1], OP_RESHAPE) : NULL;
+    ret->flat = flat && g->wires[flat->in[0]].fact.rank == 2 &&
+        !dim_is(g->wires[flat->in[0]].fact.shape[1], 1);
     ret->along = axis_normalise(axis_of(n), g->wires[n->in[0]].fact.rank);
     const struct dim *size = dim_refresh(g->dims, g->wires[n->in[0]].fact.shape[ret->along]);
     if (!dim_has_symbol(size) ||
-        !places_of(g, n->in[1], dim_add_int(g->dims, size, -1), 0, &ret->at))
+        !places_of(g, ret->flat ? flat->in[0] : n->in[1], dim_add_int(g->dims, size, -1), 0,
+                   &ret->at))
         return false;
     const struct dim *behind = dim_sub(g->dims, ret->at.end, size);
     if (!dim_is_const(behind))
@@ -448,6 +453,24 @@ static bool picks_edges(const struct graph *g, const struct node *n, struct edge
     ret->behind = dim_value(behind) > 0 ? dim_value(behind) : 0;
     return (ret->at.from_start || ret->at.to_last) && (!ret->before || ret->at.from_start) &&
         (!ret->behind || ret->at.to_last);
+}
+
+/* Windows are picked, then laid one behind the other. */
+static rill_status flat_put(struct edit *e, uint32_t at, const uint32_t in[2], rill_error *reterr)
+{
+    static const struct attr sizes_stand = { .name = "allowzero", .kind = ATTR_INT, .i = 1 };
+    struct graph *g = e->g;
+    const struct op *op = op_by_id(OP_RESHAPE);
+    void *attr = arena_alloc(g->arena, op->attr_bytes + 1);
+    const struct fact *y = &g->wires[g->nodes[at].out[0]].fact;
+    uint32_t windows[2] = { WIRE_NONE, put_sizes(g, "sizes", y->shape, y->rank) };
+    TRY(put_before(e, at, op_by_id(OP_GATHER), g->nodes[at].attr, in, 2, &windows[0], reterr));
+    if (windows[1] == WIRE_NONE || !attr || !edit_inputs(e, at, windows, 2))
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    TRY(attrs_parse(op, g->nodes[at].name, &sizes_stand, 1, attr, reterr));
+    g->nodes[at].op = op;
+    g->nodes[at].attr = attr;
+    return RILL_OK;
 }
 
 /* The windows are taken of the padded sequence at the places as they were. */
@@ -465,6 +488,8 @@ static rill_status windows_put(struct edit *e, uint32_t at, const struct edges *
         return err_set(reterr, RILL_NOMEM, "out of memory");
     if (q->before)
         TRY(put_before(e, at, op_by_id(OP_ADD), NULL, sum, 2, &in[1], reterr));
+    if (q->flat)
+        return flat_put(e, at, in, reterr);
     return edit_inputs(e, at, in, 2) ? RILL_OK : err_set(reterr, RILL_NOMEM, "out of memory");
 }
 
