@@ -88,7 +88,9 @@ static const struct dim *steps_table(const struct positions *ps, const struct te
         if (now != floor(now) || fabs(now) > 1 << 24)
             return NULL;
         const struct dim *behind = dim_ge(ds, ps->axis[axis], dim_int(ds, i));
-        e = dim_add(ds, e, i ? dim_mul_int(ds, behind, (int64_t) (now - last)) : dim_int(ds, (int64_t) now));
+        e = dim_add(ds, e,
+                    i ? dim_mul_int(ds, behind, (int64_t) (now - last))
+                      : dim_int(ds, (int64_t) now));
     }
     return e;
 }

@@ -92,8 +92,7 @@ static bool indices_listed(const struct pulser *p, uint32_t w, struct even *ret)
         }
         ret->start = dim_value(zero);
         ret->listed = axis;
-        ret->list =
-            axis == s->axis ? NULL : list_along(p, rest, rank, axis, ret->size[axis]);
+        ret->list = axis == s->axis ? NULL : list_along(p, rest, rank, axis, ret->size[axis]);
         if (ret->list)
             return true;
     }

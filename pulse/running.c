@@ -221,8 +221,7 @@ static bool triangle_take(const struct looked *l, struct sum *s, const struct no
     const int query = axis_within(l, s, n->in[0], s->query),
               key = axis_within(l, s, n->in[0], s->key);
     const struct tensor *v = node_has_input(n, 1) ? fact_at(l, n->in[1])->value : NULL;
-    if (query < 0 || key < 0 || query + key != 2 * last - 1 ||
-        (node_has_input(n, 1) && !v))
+    if (query < 0 || key < 0 || query + key != 2 * last - 1 || (node_has_input(n, 1) && !v))
         return false;
     const bool upper = trilu_attr_of(n)->upper != 0;
     const int64_t k = v ? tensor_get_i64(v, v->data, 0) : 0, ahead = upper ? k : -k;
@@ -240,9 +239,8 @@ static bool hidden_take(struct looked *l, struct sum *s, const struct node *n, i
 {
     const unsigned times = s->n_times, over = s->n_over,
                    zero = node_is(n, OP_WHERE) && is_zero(l, n->in[1]) ? 1 : 2;
-    if (node_is(n, OP_WHERE)
-            ? !is_zero(l, n->in[zero]) || !mask_take(l, s, n->in[0], zero == 1)
-            : !triangle_take(l, s, n))
+    if (node_is(n, OP_WHERE) ? !is_zero(l, n->in[zero]) || !mask_take(l, s, n->in[0], zero == 1)
+                             : !triangle_take(l, s, n))
         return false;
     if (!factor_take(l, s, n->in[node_is(n, OP_WHERE) ? 3 - zero : 0], depth + 1))
         return false;

@@ -10,6 +10,7 @@ static const struct pass declutter_passes[] = {
     { "writes", true, graph_with_writes_scanned },
     { "frames-put", true, graph_with_frames_put },
     { "last-frames", true, graph_with_last_frames_padded },
+    { "ends", true, graph_with_ends_chosen },
     { "softmax-of-logs", false, graph_with_softmax_of_logs },
     { "triangles", true, graph_with_triangles_chosen },
     { "stacks", true, graph_with_stacks_joined },

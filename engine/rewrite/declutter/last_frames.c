@@ -438,8 +438,7 @@ static bool picks_edges(const struct graph *g, const struct node *n, struct edge
     if (rank != 1 && rank != 2)
         return false;
     const struct node *flat = rank == 1 ? match_op(g, n->in[1], OP_RESHAPE) : NULL;
-    ret->flat = flat && g->wires[flat->in[0]].fact.rank == 2 &&
-        !dim_is(g->wires[flat->in[0]].fact.shape[1], 1);
+    ret->flat = flat && g->wires[flat->in[0]].fact.rank == 2;
     ret->along = axis_normalise(axis_of(n), g->wires[n->in[0]].fact.rank);
     const struct dim *size = dim_refresh(g->dims, g->wires[n->in[0]].fact.shape[ret->along]);
     if (!dim_has_symbol(size) ||

@@ -42,6 +42,10 @@ rill_status graph_with_choices_made(struct graph *ret, const struct graph *g, ri
 rill_status graph_with_last_frames_padded(struct graph *ret, const struct graph *g,
                                           rill_error *reterr);
 
+/* What is made of the last frames of sequences, element by element, and joined behind others is
+ * made of all frames, and chosen by where they stand. */
+rill_status graph_with_ends_chosen(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* Frames that are written into a copy of a tensor one behind the other are joined to what is around
  * them. */
 rill_status graph_with_frames_put(struct graph *ret, const struct graph *g, rill_error *reterr);
