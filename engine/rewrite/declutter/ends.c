@@ -2,14 +2,11 @@
 /* What is made of the last frames of sequences, element by element, and joined behind others
  * (`cat(tanh(x[1:]), tanh(x[-1:]))`, a difference that is one-sided at the end): the same is made
  * of all frames, and those behind the others are chosen by where they stand. */
-#include "engine/base/dim_claims.h"
 #include "engine/graph/edit.h"
 #include "engine/ops/attrs.h"
 #include "engine/rewrite/declutter/match.h"
 #include "engine/rewrite/declutter/passes.h"
 #include "engine/rewrite/declutter/put.h"
-
-#include <stdio.h>
 
 #define STEPS_MAX 16
 #define FRAMES_MAX 64
@@ -17,6 +14,12 @@
 static rill_status no_memory(rill_error *err)
 {
     return err_set(err, RILL_NOMEM, "out of memory");
+}
+
+/* Sequences are apart by what is not the same at every length. */
+static rill_status lengths_differ(rill_error *err)
+{
+    return err_set(err, RILL_UNSUPPORTED, "lengths differ");
 }
 
 /* Element by element. */
@@ -109,20 +112,6 @@ static int64_t frames_of(const struct graph *g, uint32_t w, int along, int steps
     return frames;
 }
 
-/* The sequence whose last frames they are is as long as that. */
-static rill_status frames_need(struct graph *g, const struct dim *size, int64_t least,
-                               rill_error *err)
-{
-    char name[160], text[200];
-    const struct dim *ge0 = dim_add_int(g->dims, size, -least);
-    if (dim_is_natural(g->dims, ge0))
-        return RILL_OK;
-    dim_print(size, name, sizeof name);
-    snprintf(text, sizeof text, "%s >= %lld", name, (long long) least);
-    TRY(dims_assume(g->dims, ge0, err));
-    return dims_claim_add(g->dims, DIM_CLAIM_STREAMS, text, ge0, err);
-}
-
 static const struct dim *size_of(const struct graph *g, uint32_t w, int along)
 {
     return dim_refresh(g->dims, g->wires[w].fact.shape[along]);
@@ -171,7 +160,7 @@ static rill_status pointwise_put(struct edit *e, uint32_t at, const struct node 
         const struct dim *more =
             own[i] < 0 ? NULL : dim_sub(g->dims, size_of(g, in[i], own[i]), least);
         if (more && !dim_is_const(more))
-            return err_set(err, RILL_UNSUPPORTED, "lengths differ");
+            return lengths_differ(err);
         if (more)
             TRY(cut_put(e, at, in[i], own[i], dim_value(more), 0, &in[i], err));
     }
@@ -185,10 +174,8 @@ static rill_status whole_put(struct edit *e, uint32_t at, uint32_t w, int along,
     struct graph *g = e->g;
     const struct node n = *graph_producer(g, w);
     struct last l;
-    if (takes_last(g, &n, along, &l)) {
-        TRY(frames_need(g, size_of(g, n.in[0], along), l.from, err));
+    if (takes_last(g, &n, along, &l))
         return cut_put(e, at, n.in[0], along, 0, l.to, ret, err);
-    }
     if (!node_is(&n, OP_SLICE))
         return pointwise_put(e, at, &n, along, ret, err);
     uint32_t in[PUT_INPUTS];
@@ -199,19 +186,21 @@ static rill_status whole_put(struct edit *e, uint32_t at, uint32_t w, int along,
 }
 
 /* x with so many zeros in front of an axis and behind it. */
-static rill_status pad_put(struct edit *e, uint32_t at, uint32_t x, int along, int64_t front,
-                           int64_t end, uint32_t *ret, rill_error *err)
+static rill_status pad_put(struct edit *e, uint32_t at, uint32_t x, int along,
+                           const struct dim *front, const struct dim *end, uint32_t *ret,
+                           rill_error *err)
 {
-    const int rank = e->g->wires[x].fact.rank;
-    int64_t pads[2 * RANK_MAX] = { 0 };
-    uint32_t in[2] = { x };
+    struct graph *g = e->g;
+    const int rank = g->wires[x].fact.rank;
+    const struct dim *pads[2 * RANK_MAX];
     *ret = x;
-    if (!front && !end)
+    if (dim_is(front, 0) && dim_is(end, 0))
         return RILL_OK;
-    pads[along] = front;
-    pads[rank + along] = end;
-    TRY(put_ints(e->g, (struct attr_ints) { .v = pads, .n = 2 * (uint32_t) rank }, &in[1], err));
-    return put_before(e, at, op_by_id(OP_PAD), NULL, in, 2, ret, err);
+    for (int i = 0; i < 2 * rank; i++)
+        pads[i] = i == along ? front : i == rank + along ? end : dim_int(g->dims, 0);
+    const uint32_t in[2] = { x, put_sizes(g, "pads", pads, 2 * rank) };
+    return in[1] == WIRE_NONE ? no_memory(err)
+                              : put_before(e, at, op_by_id(OP_PAD), NULL, in, 2, ret, err);
 }
 
 static uint32_t size_add(struct graph *g, const struct dim *size)
@@ -262,18 +251,20 @@ static rill_status end_put(struct edit *e, uint32_t at, uint32_t w, int along, u
 {
     struct graph *g = e->g;
     const int rank = g->wires[w].fact.rank;
-    const int64_t frames = frames_of(g, w, along, 0);
+    const struct dim *frames = size_of(g, w, along), *zero = dim_int(g->dims, 0);
     uint32_t in[3], whole;
     TRY(whole_put(e, at, w, along, &whole, err));
-    const struct dim *before = size_of(g, *x, along), *size = dim_add_int(g->dims, before, frames),
+    const struct dim *before = size_of(g, *x, along), *size = dim_add(g->dims, before, frames),
                      *late = dim_sub(g->dims, size, size_of(g, whole, along));
     if (!dim_is_const(late))
-        return err_set(err, RILL_UNSUPPORTED, "lengths differ");
+        return lengths_differ(err);
     const int64_t by = dim_value(late);
     TRY(before_put(e, at, size, before, rank, along, &in[0], err));
-    TRY(pad_put(e, at, *x, along, 0, frames, &in[1], err));
+    TRY(pad_put(e, at, *x, along, zero, frames, &in[1], err));
     TRY(cut_put(e, at, whole, along, by < 0 ? -by : 0, 0, &whole, err));
-    TRY(pad_put(e, at, whole, along, by > 0 ? by : 0, 0, &in[2], err));
+    TRY(pad_put(e, at, whole, along, by > 0 ? late : zero, zero, &in[2], err));
+    if (size_of(g, in[1], along) != size || size_of(g, in[2], along) != size)
+        return lengths_differ(err);
     return put_before(e, at, op_by_id(OP_WHERE), NULL, in, 3, x, err);
 }
 
@@ -308,23 +299,31 @@ static rill_status ends_put(struct edit *e, uint32_t at, unsigned first, int alo
     return RILL_OK;
 }
 
-static rill_status all_put(struct edit *e, rill_error *err)
+/* *ret_lost: the node that stays as it is. */
+static rill_status all_put(struct edit *e, const bool *lost, uint32_t *ret_lost, rill_error *err)
 {
     unsigned first;
     int along;
     for (uint32_t i = 0; i < e->n_nodes; i++)
-        if ((first = ends_find(e->g, &e->g->nodes[i], &along)))
+        if (!lost[i] && (first = ends_find(e->g, &e->g->nodes[i], &along))) {
+            *ret_lost = i;
             TRY(ends_put(e, i, first, along, err));
+        }
     return RILL_OK;
 }
 
-/* Where sequences are apart by what depends on the length, the graph stays as it was. */
 rill_status graph_with_ends_chosen(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
     struct edit e;
-    TRY(edit_begin(&e, ret, g, reterr));
-    const rill_status s = all_put(&e, reterr);
-    if (s == RILL_UNSUPPORTED)
+    bool *lost = arena_array(g->arena, bool, g->n_nodes + 1);
+    uint32_t at = 0;
+    rill_status s = RILL_UNSUPPORTED;
+    for (uint32_t tries = 0; s == RILL_UNSUPPORTED && tries <= g->n_nodes; tries++) {
+        if (!lost)
+            return no_memory(reterr);
         TRY(edit_begin(&e, ret, g, reterr));
-    return s == RILL_OK || s == RILL_UNSUPPORTED ? edit_end(&e, reterr) : s;
+        s = all_put(&e, lost, &at, reterr);
+        lost[at] |= s == RILL_UNSUPPORTED;
+    }
+    return s == RILL_OK ? edit_end(&e, reterr) : s;
 }

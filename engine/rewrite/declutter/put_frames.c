@@ -261,13 +261,19 @@ static bool constant_list(const struct tensor *v, int axis, int64_t n, int64_t *
 
 static bool list_along(const struct graph *g, uint32_t w, int axis, int64_t n, int64_t *list)
 {
-    if (n == 1)
-        return repeats_number(g, w, list);
+    int64_t first;
+    if (n == 1 && repeats_number(g, w, list))
+        return true;
     for (int steps = 0; steps < STEPS_MAX && axis >= 0; steps++) {
         const struct tensor *v = g->wires[w].fact.value;
         const struct node *m = graph_producer(g, w);
         if (v || !m)
             return v && v->type != DTYPE_DIM && constant_list(v, axis, n, list);
+        if (axis == 0 && list_counts(g, m, &first)) {
+            for (int64_t i = 0; i < n; i++)
+                list[i] = first + i;
+            return true;
+        }
         axis = axis_in(g, m, axis);
         w = m->in[0];
     }
