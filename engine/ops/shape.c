@@ -338,20 +338,17 @@ static rill_status sizes_assume(struct infer *c, struct fact *x, const struct di
     return RILL_OK;
 }
 
-/* A size that is a length is 0 for an empty sequence, which would mean that of the input where 0
- * does, beside one that is left over: the whole run has axes of other sizes then, a stream not. */
-static rill_status reshape_needs(struct infer *c, const struct dim *const *shape, int n, int hole)
+/* In shorter sequences the whole run has other axes than a stream. */
+static rill_status size_needs(struct infer *c, const struct dim *size, int64_t least,
+                              enum dim_claim_kind kind)
 {
-    char size[160], text[200];
-    for (int i = 0; i < n; i++) {
-        if (i == hole || dim_is_const(shape[i]))
-            continue;
-        dim_print(shape[i], size, sizeof size);
-        snprintf(text, sizeof text, "%s >= 1", size);
-        TRY(dims_claim_add(c->dims, DIM_CLAIM_STREAMS, text, dim_add_int(c->dims, shape[i], -1),
-                           c->err));
-    }
-    return RILL_OK;
+    char name[160], text[200];
+    const struct dim *more = dim_add_int(c->dims, size, -least);
+    if (dim_is_const(size) || (least > 1 && dim_is_natural(c->dims, more)))
+        return RILL_OK;
+    dim_print(size, name, sizeof name);
+    snprintf(text, sizeof text, "%s >= %lld", name, (long long) least);
+    return dims_claim_add(c->dims, kind, text, more, c->err);
 }
 
 /* Where a table ends, sizes hold as many elements as there are at some lengths alone. */
@@ -405,8 +402,10 @@ static rill_status reshape_infer(struct infer *c)
             shape[hole] = dim_int(c->dims, -1);
         return reshape_refuse(c, x, shape, (int) n, got || fact_is_static(x));
     }
-    if (hole >= 0 && by_length && !a->allowzero)
-        TRY(reshape_needs(c, shape, (int) n, hole));
+    /* a size of 0, of an empty sequence, would mean that of the input beside one left over */
+    for (int i = 0; hole >= 0 && by_length && !a->allowzero && i < (int) n; i++)
+        if (i != hole)
+            TRY(size_needs(c, shape[i], 1, DIM_CLAIM_STREAMS));
     if (hole < 0)
         TRY(reshape_holds(c, got, want));
     infer_shape(c, 0, x->type, (int) n, shape);
@@ -449,19 +448,7 @@ static rill_status axes_mark(struct infer *c, unsigned input, int rank, bool mar
     return RILL_OK;
 }
 
-/* Of no axes that are named those of size 1 go: one whose size is a length stays, so that in a
- * sequence of that length, which the whole run gives one axis less, a stream has none. */
-static rill_status squeeze_needs(struct infer *c, const struct dim *size)
-{
-    const struct dim *more = dim_add_int(c->dims, size, -2);
-    char name[160], text[200];
-    if (dim_is_const(size) || dim_is_natural(c->dims, more))
-        return RILL_OK;
-    dim_print(size, name, sizeof name);
-    snprintf(text, sizeof text, "%s >= 2", name);
-    return dims_claim_add(c->dims, DIM_CLAIM_STREAMS, text, more, c->err);
-}
-
+/* Of axes that nobody names those of size 1 go: one whose size is a length stays. */
 static rill_status squeeze_infer(struct infer *c)
 {
     const struct fact *x = c->in[0];
@@ -474,7 +461,7 @@ static rill_status squeeze_infer(struct infer *c)
         if (!infer_has(c, 1))
             gone[i] = dim_is(x->shape[i], 1);
         if (!infer_has(c, 1))
-            TRY(squeeze_needs(c, x->shape[i]));
+            TRY(size_needs(c, x->shape[i], 2, DIM_CLAIM_STREAMS));
         if (gone[i] && dim_is_const(x->shape[i]) && !dim_is(x->shape[i], 1))
             return infer_fail(c, "axis %d has size %lld, only 1 can be squeezed", i,
                               (long long) dim_value(x->shape[i]));
@@ -517,14 +504,11 @@ static bool size_is_one_at_most(const struct dim *n)
 static rill_status expand_needs(struct infer *c, const struct fact *want)
 {
     const struct fact *x = c->in[0];
-    char size[160], text[200];
     for (int i = 0, k = want->rank - x->rank; i < x->rank; i++) {
         const struct dim *n = x->shape[i], *to = k + i < 0 ? NULL : want->shape[k + i];
         if (!to || dim_is_const(n) || !dim_is_const(to) || dim_value(to) < 2)
             continue;
-        dim_print(n, size, sizeof size);
-        snprintf(text, sizeof text, "%s >= 1", size);
-        TRY(dims_claim_add(c->dims, DIM_CLAIM_NEEDED, text, dim_add_int(c->dims, n, -1), c->err));
+        TRY(size_needs(c, n, 1, DIM_CLAIM_NEEDED));
         if (size_is_one_at_most(n))
             c->out[0].shape[c->out[0].rank - x->rank + i] = to;
     }

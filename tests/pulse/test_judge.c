@@ -393,7 +393,7 @@ static const struct row rows[] = {
     { "all frames but two are written, turned", written_in_front, (const int[]) { -2 }, NULL,
       NULL },
     { "all frames but the last two are written", written_in_front, (const int[]) { 2 },
-      "positional", NULL },
+      "from the end", NULL },
     { "a number past those of doubles", past_doubles, NULL, NULL, NULL },
     { "the first frame in front by a constant", chosen_front, (const int[]) { 1 }, NULL, "S >= 1" },
     { "zeros in front by a constant", chosen_front, (const int[]) { 0 }, NULL, "S >= 1" },
