@@ -105,10 +105,9 @@ rill_status window_bias_check(struct infer *c, const struct dim *cout)
     return RILL_OK;
 }
 
-/* Of less than a window a pool of a stride takes one window of what is there, since ONNX Runtime
- * divides towards zero, which no stream does: such lengths are needed otherwise. So are those of
- * which it gives nothing, and floor(span / stride) says less than that. What it refuses may stay.
- */
+/* Of a sequence shorter than its window a pool with a stride gives a window of what is there, where
+ * the quotient is taken towards zero, which no stream does: such lengths are refused. So are those
+ * for which the quotient taken downwards says less than nothing. */
 static rill_status pool_claim(struct infer *c, const struct dim *n, const struct dim *span,
                               int64_t stride, int64_t least)
 {
