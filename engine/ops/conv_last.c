@@ -7,8 +7,6 @@
 #include "engine/ops/conv_parts.h"
 #include "engine/ops/epilogue.h"
 
-#include <string.h>
-
 enum { IN_X, IN_W, IN_B };
 
 /* What an epilogue finds in the first caches; of larger weights a product is not cut for that. */

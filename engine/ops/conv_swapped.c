@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/conv_swapped.h"
 
-#include <string.h>
-
 #define PLACES_MIN 48      /* with fewer, too few panels wait for each other */
 #define CHANNELS_MIN 48    /* with fewer, turning them costs little */
 #define IMAGE_FLOATS 65536 /* of the places of a block, that stay in the second cache */

@@ -85,20 +85,12 @@ static void wanted_set(struct turned *t)
         if (conv_gains(g, n))
             t->wanted[n->in[CONV_X]] = true;
         else if (turned_is_wanted(t, n) && turned_elements_fit(g, n))
-            for (unsigned k = 0; k < n->n_in; k++)
-                if (n->in[k] != WIRE_NONE)
-                    t->wanted[n->in[k]] = true;
+            turned_want_inputs(t, n);
     }
 }
 
 rill_status graph_with_floats_channels_last(struct graph *ret, const struct graph *g,
                                             rill_error *reterr)
 {
-    struct turned t = { 0 };
-    TRY(turned_begin(&t, ret, g, reterr));
-    wanted_set(&t);
-    for (uint32_t i = 0; i < t.e.n_nodes; i++)
-        if (!node_turn(&t, i))
-            return err_set(reterr, RILL_NOMEM, "out of memory");
-    return edit_end(&t.e, reterr);
+    return graph_with_parts_turned(ret, g, wanted_set, node_turn, reterr);
 }

@@ -7,8 +7,8 @@
 
 static const int64_t to_last[] = { 0, 2, 3, 1 }, to_first[] = { 0, 3, 1, 2 };
 
-rill_status turned_begin(struct turned *t, struct graph *ret, const struct graph *g,
-                         rill_error *reterr)
+static rill_status turned_begin(struct turned *t, struct graph *ret, const struct graph *g,
+                                rill_error *reterr)
 {
     TRY(edit_begin(&t->e, ret, g, reterr));
     t->last = arena_array(g->arena, uint32_t, t->e.n_wires + 1);
@@ -21,6 +21,27 @@ rill_status turned_begin(struct turned *t, struct graph *ret, const struct graph
         t->made[i] = true;
     }
     return RILL_OK;
+}
+
+rill_status graph_with_parts_turned(struct graph *ret, const struct graph *g,
+                                    void (*look)(struct turned *),
+                                    bool (*turn)(struct turned *, uint32_t node),
+                                    rill_error *reterr)
+{
+    struct turned t = { 0 };
+    TRY(turned_begin(&t, ret, g, reterr));
+    look(&t);
+    for (uint32_t i = 0; i < t.e.n_nodes; i++)
+        if (!turn(&t, i))
+            return err_set(reterr, RILL_NOMEM, "out of memory");
+    return edit_end(&t.e, reterr);
+}
+
+void turned_want_inputs(struct turned *t, const struct node *n)
+{
+    for (unsigned k = 0; k < n->n_in; k++)
+        if (n->in[k] != WIRE_NONE)
+            t->wanted[n->in[k]] = true;
 }
 
 /* ---- what fits ---- */

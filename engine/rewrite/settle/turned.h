@@ -15,8 +15,13 @@ struct turned {
     bool *made, *wanted;
 };
 
-rill_status turned_begin(struct turned *t, struct graph *ret, const struct graph *g,
-                         rill_error *reterr);
+/* look marks wires as wanted; then turn takes each old node in order. False: no memory. */
+rill_status graph_with_parts_turned(struct graph *ret, const struct graph *g,
+                                    void (*look)(struct turned *),
+                                    bool (*turn)(struct turned *, uint32_t node),
+                                    rill_error *reterr);
+
+void turned_want_inputs(struct turned *t, const struct node *n);
 
 /* Four axes of known sizes, not empty. */
 bool turned_image(const struct graph *g, uint32_t wire, struct tensor *ret);
